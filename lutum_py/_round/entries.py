@@ -37,7 +37,7 @@ from ..errors import LifecycleError, MisuseError, PlanError
 from .ending import owes_after_hooks
 from .inner import Ask
 from .plan_json import check_schema, check_shown, completed, dump_left, load_left, make_call
-from .sorted_calls import RoundState, SortedCalls
+from .sorted_calls import RoundState, SortedCalls, StoredAs
 from .step_json import check_words, dump_step, dump_unset, load_history
 
 ROUND: Final = Form("lutum_py.round", 1, "round", PlanError, gave="`plan.round_record()`")
@@ -46,7 +46,7 @@ Mark = Mapping[str, int]
 """How many entries of each call are known, by the ids of the calls."""
 
 _RECORD_WORDS: Final = frozenset(
-    {"format", "version", "key_prefix", "turn", "calls", "place", "owes_after"}
+    {"format", "version", "key_prefix", "turn", "calls", "place", "owes_after", "stored"}
 )
 _CALL_WORDS: Final = frozenset({"id", "schema_digest", "coerced"})
 _ENTRY_WORDS: Final = frozenset({"call", "n", "steps"})
@@ -78,6 +78,8 @@ def round_record(calls: SortedCalls) -> dict[str, Any]:
         data["place"] = {"items": call_round.place.length, "digest": call_round.place.digest}
     if owes_after_hooks(calls):
         data["owes_after"] = True
+    if state._stored is not None:
+        data["stored"] = state._stored._asdict()
     return _plain(data, "The round")
 
 
@@ -172,6 +174,11 @@ def open_plan(
         raise
     call_round.has_retried = any(s.kind == "retried" for c in calls._all() for s in c._history)
     state._owes_after, state._is_decided = saved.get("owes_after", bool, False), True
+    stored = saved.inner_or_none("stored")
+    if stored is not None:  # its calls run when the store has on record that they start
+        state._stored = StoredAs(**stored.some(str, "id", "round"))
+        for call in calls._readable:
+            call._hold()
     return calls
 
 

@@ -15,7 +15,7 @@ from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.deciding import ask_declared, begin, settle, write_all
 from .._call.drivers import HookGenerator, drive, drive_sync
-from .._call.history import CallStep, Move, Said, move, result_in, state_in, was_begun
+from .._call.history import CONTINUED, CallStep, Move, Said, move, result_in, state_in, was_begun
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     AwaitingCall,
@@ -181,6 +181,11 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         return None
 
     @property
+    def closed_by(self) -> str | None:
+        """How the round ended, such as `committed` or `handed over`; None while it is open."""
+        return self._state._closed_by
+
+    @property
     def calls(self) -> tuple[CallRow, ...]:
         """A row for each call: first those of the turn, in order, then those that calls requested.
 
@@ -338,7 +343,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Pickle what is returned, and run it there as any call. Its outcome is for `plan.record`.
 
         Args:
-            call_id: The id of a pending call.
+            call_id: The id of a pending call, or of one in doubt whose tool is idempotent.
             owner: Who runs it, for the history.
 
         Returns:
@@ -369,15 +374,21 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
                 f"Call {shorten(call_id)} cannot be handed out: it is not pending in this plan. "
                 f"Pending: {[each.id for each in self.pending]}."
             )
-        while True:
-            call._take_changes()
-            since = len(call._entries)
-            call._check_may_start()
-            made = call._copy_for(None)
-            started: Said = {} if owner is None else {"by": owner}
-            if call._append_all((move("started", **started),), since) is not None:
-                made._let_go((call._last[3], owner))
-                return made
+        held, call._round = call._round, self._state._round
+        try:
+            if call._stage.name == "in_doubt" and call.selector.definition.idempotent:
+                call._append("retried", verdict=CONTINUED)
+            while True:
+                call._take_changes()
+                since = len(call._entries)
+                call._check_may_start()
+                made = call._copy_for(None)
+                started: Said = {} if owner is None else {"by": owner}
+                if call._append_all((move("started", **started),), since) is not None:
+                    made._let_go((call._last[3], owner))
+                    return made
+        finally:
+            call._round = held  # a call that a store keeps starts in no other way
 
     # Recording, suspending and resuming.
 
@@ -410,6 +421,65 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
         self._state._check_open()
         record(self, outcome)
+
+    async def settle(
+        self, outcome: ResultLike | NotEnded, hooks: Hooks, /
+    ) -> ToolResult | NotEnded:
+        """Take in the outcome of a call that ran elsewhere, and let hooks see it.
+
+        After-hooks see a result before it is recorded. If the call requested others, hooks review
+        these, as `plan.apply_hooks` does.
+
+        Args:
+            outcome: As for `plan.record`.
+            hooks: A `HookSet`, an object like one, or a plain function of a call.
+
+        Returns:
+            The outcome as the after-hooks left it.
+
+        Raises:
+            HookError: A hook raised, or returned something that is not a decision. The outcome of
+                the call is kept: settle it again.
+            CommitError: As in `plan.record`.
+            LifecycleError: As in `plan.record`.
+            RoundClosedError: The round has ended.
+
+        Example:
+            >>> import asyncio
+            >>> from lutum_py import Toolset, tool, tool_fn
+            >>> from lutum_py.testing import ScriptedModel
+            >>> @tool_fn
+            ... def add(a: int, b: int) -> int:
+            ...     return a + b
+            >>> class Sums(Toolset):
+            ...     add = tool(add)
+            >>> hooks = Sums.HookSet()
+            >>> @hooks.after(Sums.add)
+            ... def log(result):
+            ...     print(result.status)
+            >>> turn = ScriptedModel.tool_calls(("c1", "add", {"a": 1, "b": 2}))
+            >>> with Sums.read_turn(turn).round.apply_hooks_sync(hooks) as plan:
+            ...     elsewhere = plan.detach("c1", owner="worker 7")
+            ...     _ = asyncio.run(plan.settle(elsewhere.call_sync(), hooks))
+            ...     print(plan.resolve().results[0].output)
+            success
+            3
+        """
+        from .record import settle
+
+        self._state._check_open()
+        return await drive(settle(self, outcome, hooks))
+
+    def settle_sync(self, outcome: ResultLike | NotEnded, hooks: Hooks, /) -> ToolResult | NotEnded:
+        """Do as `settle` does, with sync hooks only.
+
+        Raises:
+            MisuseError: A hook is async; the text names it.
+        """
+        from .record import settle
+
+        self._state._check_open()
+        return drive_sync(settle(self, outcome, hooks))
 
     def suspend(self, outcome: SuspendedCall, /) -> None:
         """Give the plan a call that suspended itself while it was run.

@@ -8,9 +8,12 @@ is here, so that this one cannot be run as well.
 from __future__ import annotations
 
 from .._call.base_call import BaseCall
+from .._call.call import Hooks
+from .._call.drivers import HookGenerator
 from .._call.history import Move, Step, move, move_of, recorded_in, settled_by, state_in, this_try
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import AwaitingCall, NotEnded, SuspendedCall, issue_in
+from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import RegisteredHook
 from .._text.json import shorten
 from .._transcript.result import ToolResult
@@ -31,8 +34,9 @@ from .ending import (
     check_shown,
     is_refusal,
     mismatches,
+    show_results,
 )
-from .inner import ask
+from .inner import ask, decide_asked
 from .sorted_calls import SortedCalls
 
 
@@ -82,6 +86,20 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded, run: int | None =
             raise CommitError([DuplicateResult(result.id, result.name)])
         if call._append_all(tuple(moves), since) is not None:
             return True
+
+
+def settle(
+    calls: SortedCalls, outcome: ResultLike | NotEnded, hooks: Hooks
+) -> HookGenerator[ToolResult | NotEnded]:
+    """Show an outcome to after-hooks, take it in, and review what was requested."""
+    results, waits = as_results([outcome])
+    settled: ToolResult | NotEnded = [*results, *waits][0]
+    if isinstance(hooks, HookPlaces):
+        (settled,) = yield from show_results(calls, hooks, [settled])
+    record(calls, settled)
+    if calls.unreviewed:
+        yield from decide_asked(calls, hooks)
+    return settled
 
 
 def _status_of(history: tuple[Step, ...]) -> str | None:

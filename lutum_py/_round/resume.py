@@ -171,7 +171,7 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
     # Ids of calls and tickets may be the same in two conversations, since some providers number the
     # calls of a turn. The name of the round tells such decisions apart, if both sides know it.
     stored = calls._state._stored
-    known = {call._round.requested_in, None if stored is None else stored.name} - {None}
+    known = {call._round.requested_in, None if stored is None else stored.round} - {None}
     if decision.requested_in is not None and known and decision.requested_in not in known:
         yield (
             f"is not about what {named} waits for: it was made about a call of another "

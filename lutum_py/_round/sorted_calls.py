@@ -43,7 +43,6 @@ from .._context.suspension import Decision
 from .._hooks.places import HookPlaces
 from .._text.escaping import escape_unprintable
 from .._text.immutable import settle
-from .._text.json import digest_of
 from .._text.unicode import sendable
 from .._transcript.assistant import AssistantTurn
 from .._transcript.result import ToolResult, make_result, unknown_outcome
@@ -55,29 +54,15 @@ _NO_CALLS: Mapping[str, BaseCall] = MappingProxyType({})
 
 
 class StoredAs(NamedTuple):
-    """Say where in a store a plan was loaded from: it is saved over that, and over nothing else.
+    """Say where in a store a round is kept: it is saved over that, and over nothing else.
 
     Attributes:
         id: The id of the conversation.
-        round: The number of the round in it.
-        version: The version of the conversation.
-        digest: Names the text of the plan.
+        round: The id of the round, which no other round has.
     """
 
     id: str
-    round: int
-    version: int
-    digest: str
-
-    @property
-    def name(self) -> str:
-        """What decisions about its calls name as the round that waits."""
-        return stored_as(self.id, self.round)
-
-
-def stored_as(id: str, number: int) -> str:
-    """Name a round by its conversation and number."""
-    return digest_of(["stored", id, number])
+    round: str
 
 
 class RoundState:
@@ -95,7 +80,7 @@ class RoundState:
     # _owes_after  whether it was saved while some after-hook had still to be asked
     # _placed      by call id, where a call stood, and how long its history was then
     # _round       what it shares with its calls
-    # _stored      where in a store it was loaded from, if it was
+    # _stored      where in a store it is kept, if it is
     # _unread      calls of no tool, by id: unusable ones, and the one that gave the answer
     __slots__ = (
         "__weakref__",

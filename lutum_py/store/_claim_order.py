@@ -1,13 +1,16 @@
-"""Which rows may be claimed next, by what their calls access.
+"""Which calls may be claimed next: those that follow no other that is still open.
 
-In a round whose order is kept, rows that have to wait for others cannot be claimed: their `until`
-is NULL, like that of rows that wait for a decision. Each step that may release one settles the
-round again. Between conversations nothing is written down: a claim looks at all live leases.
+A call that requested others follows these, and in a round whose order is kept a call follows those
+that it conflicts with. Who follows whom is a table, and each call counts how many it follows. A
+call that ends counts down those that follow it, in its own transaction; whoever reaches zero may
+be claimed. Between conversations nothing is written down: a claim is taken, and gives way if it
+meets another one that is live.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from math import inf
 from typing import Any, NamedTuple, Self
 
@@ -16,11 +19,12 @@ from .._round.order import waits_for
 from .._schema.capabilities import ANY_AREA
 from .._schema.resource_access import EVERYTHING, ResourceAccess, meet
 from .._text.json import shorten
+from .._transcript.saved import Saved
 from ..errors import MisuseError, StoreError
 from ..execution._settings import check_flag
 from ._checks import check_word
-from ._database import Rows
-from ._rows import SavedCall
+from ._database import Rows, Statement
+from ._rows import CLAIMABLE, SavedCall
 
 
 # In a row: `{"turns": {"in_order": true, "across": ["files"], "accesses": [{"area": "files",
@@ -61,15 +65,24 @@ class ClaimOrder(NamedTuple):
         """Read what a row says about its round."""
         if "turns" not in row.parsed_body.data:
             return cls()
-        said = row.parsed_body.inner("turns")
+        return cls.read(row.parsed_body.inner("turns"))
+
+    @classmethod
+    def read(cls, said: Saved) -> Self:
+        """Read what `data` gave."""
         return cls(said.get("in_order", bool), said.texts("across"))
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The order as plain data."""
+        return {"in_order": self.in_order, "across": list(self.across)}
 
     def row_data(self, call: AnyToolCall) -> dict[str, Any]:
         """Return what the body of a row says about what its call accesses; empty if unused."""
         if not (self.in_order or self.across):
             return {}
         accesses = [each._asdict() for each in call.accesses]
-        return {"turns": {"in_order": self.in_order, "across": self.across, "accesses": accesses}}
+        return {"turns": {**self.data, "accesses": accesses}}
 
 
 def _touched(row: SavedCall) -> tuple[ResourceAccess, ...]:
@@ -83,74 +96,130 @@ def _touched(row: SavedCall) -> tuple[ResourceAccess, ...]:
 def _order_and_touches(row: SavedCall, rows: Rows) -> tuple[ClaimOrder, tuple[ResourceAccess, ...]]:
     """Read a row to compare with; one that was edited is assumed to access everything."""
     try:
-        row.check(rows)
+        row.check(rows.key)
         order = ClaimOrder.of(row)
         return order, _touched(row) if order != ClaimOrder() else EVERYTHING
     except StoreError:
         return ClaimOrder(), EVERYTHING
 
 
-def settle(rows: Rows, id: str) -> None:
-    """Make claimable the calls of a round that conflict with no earlier one without a result.
+def reorder(rows: Rows, id: str) -> None:
+    """Write down which open calls of a conversation follow which, and what that blocks.
+
+    A call that requested others follows these. In a round whose order is kept, a call that was not
+    started follows the earlier ones that it conflicts with.
 
     Args:
-        rows: The transaction, in which the conversation is locked.
-        id: The conversation, whose round keeps the order.
+        rows: The transaction, in which nobody else writes to these calls.
+        id: The conversation.
     """
-    found = [
-        (row, *_order_and_touches(row, rows))
-        for row in _inner_first(SavedCall.still_open(rows, id))
-    ]
-    clock = rows.now()
+    found = _inner_first(
+        SavedCall.where(rows, "conversation = ? AND state <> 'done' ORDER BY call {lock}", id)
+    )
+    edges = {(row.call, row.requested_by) for row in found if row.requested_by is not None}
+    read = [_order_and_touches(row, rows) for row in found]
     # For read a, write a, read b it gives [[], [0], []]: the earlier calls that each call meets.
-    waits = waits_for(touches for _, _, touches in found)
-    for (row, order, _), before in zip(found, waits, strict=True):
-        if row.state != "ready" or not order.in_order or (row.until or 0) > clock:
-            continue
-        if bool(before) is not (row.until is None):
-            row._replace(until=None if before else clock).write(rows)
+    waits = waits_for(touches for _, touches in read)
+    for row, (order, _), before in zip(found, read, waits, strict=True):
+        if order.in_order and row.state in ("ready", "waiting", "unreviewed"):
+            edges |= {(found[number].call, row.call) for number in before}
+    rows.run("DELETE FROM lutum_follower WHERE conversation = ?", id)
+    count = Counter(follower for _, follower in edges)
+    statements: list[Statement] = [
+        ("INSERT INTO lutum_follower VALUES (?, ?, ?)", (id, *edge)) for edge in sorted(edges)
+    ]
+    for row in found:
+        blockers, is_free = count[row.call], row.due is None
+        is_next = row.state in CLAIMABLE and is_free and not blockers
+        if blockers != row.blockers or is_next is (row.slot is None):
+            slot = "COALESCE(slot, {now})" if is_next else "NULL"
+            set_them = f"UPDATE lutum_call SET blockers = ?, slot = {slot}"
+            statements.append(
+                (f"{set_them} WHERE conversation = ? AND call = ?", (blockers, id, row.call))
+            )
+    rows.many(statements)
+
+
+# In the transaction that writes the last result, so that two calls that end at once cannot both
+# see the other one open, and leave the follower blocked forever.
+def release(row: SavedCall, entry: str) -> Iterator[Statement]:
+    """Yield what lets those go on that followed a call, if an entry of it was written.
+
+    Args:
+        row: The call, which has its result.
+        entry: The id of the entry that ends it.
+    """
+    of, own = "conversation = ? AND call = ?", (row.conversation, row.call)
+    written = (
+        "EXISTS (SELECT 1 FROM lutum_entry WHERE conversation = ? AND round = ? AND call = ? "
+        "AND n = ? AND id = ?)"
+    )
+    key = (row.conversation, row.round, row.call, row.n - 1, entry)
+    yield (
+        "UPDATE lutum_call SET blockers = blockers - 1, slot = CASE WHEN blockers = 1 AND "
+        "due IS NULL AND state IN ('ready', 'awaiting') THEN {now} ELSE slot END "
+        "WHERE conversation = ? AND call IN "
+        f"(SELECT follower FROM lutum_follower WHERE {of}) AND {written}",
+        (row.conversation, *own, *key),
+    )
+    yield f"DELETE FROM lutum_follower WHERE {of} AND {written}", (*own, *key)
+    if row.shared:
+        yield wake_shared()
+
+
+def wake_shared() -> Statement:
+    """Return what has those looked at again that gave way to a call of another conversation."""
+    return (
+        "UPDATE lutum_call SET slot = {now} WHERE shared = 1 AND state IN ('ready', 'awaiting') "
+        "AND slot > {now}",
+        (),
+    )
 
 
 def _inner_first(rows: list[SavedCall]) -> list[SavedCall]:
     """Sort rows in the order of the turn, each after those within it, as none waits for it."""
-    # Places `0 → 2, 3` and `1` sort as 2, 3, 0, 1: after the paths (0, 2) and (0, 3) comes 0 with
-    # infinity at its end, since it comes back when those two have ended.
-    requested_by = {row.place: row.requested_by for row in rows}
+    # Calls `c1 -> c1/1, c1/2` and `c2` sort as c1/1, c1/2, c1, c2: after the paths (0, 0) and
+    # (0, 1) comes 0 with infinity at its end, since c1 comes back when those two have ended.
+    by_call = {row.call: row for row in rows}
 
-    def path(place: int) -> tuple[float, ...]:
-        by = requested_by.get(place)
-        return (place,) if by is None else (*path(by), place)
+    def path(row: SavedCall) -> tuple[float, ...]:
+        by = by_call.get(row.requested_by or "")
+        return (row.place,) if by is None else (*path(by), row.place)
 
-    return sorted(rows, key=lambda row: (*path(row.place), inf))
-
-
-def is_unblocked(rows: Rows, row: SavedCall) -> bool:
-    """Whether a row that is due may be claimed, as far as other calls go."""
-    order = ClaimOrder.of(row)
-    if order.in_order:  # an earlier call may have got other arguments since
-        settle(rows, row.conversation)
-        found = SavedCall.at(rows, row.conversation, row.place)
-        if found is None or found.until is None:
-            return False
-    return not (order.across and _is_busy(rows, row, order.across))
+    return sorted(rows, key=lambda row: (*path(row), inf))
 
 
-def _is_busy(rows: Rows, row: SavedCall, across: Iterable[str]) -> bool:
-    """Whether a call under a live lease accesses what a row shares with all conversations.
+def gives_way(rows: Rows, row: SavedCall) -> int | None:
+    """Say until when a call that was just claimed gives way to calls of other conversations.
 
-    Claims of such rows are taken one after the other.
+    Args:
+        rows: A transaction that has the lock of all such claims.
+        row: The row of the call.
+
+    Returns:
+        When the first lease of a call ends that accesses the same; None if there is none.
     """
-    # Two claims that meet could each look before the other is written. One row that all of them
-    # lock makes them wait for each other; the row of the conversation does not, for there are
-    # several.
-    rows.one("SELECT one FROM lutum_store WHERE one = 1 {lock}")
-    touched = _touched(row)
-    for other in [each for each in SavedCall.under_lease(rows) if each[:2] != row[:2]]:
-        theirs, touches = _order_and_touches(other, rows)
-        for area in set(across).intersection(theirs.across):
-            if meet(_within(touched, area), _within(touches, area)):
-                return True
-    return False
+    order, touched = _order_and_touches(row, rows)
+    busy = [
+        other.due
+        for other in SavedCall.where(rows, "shared = 1 AND due > {now}")
+        if other[:2] != row[:2] and other.due is not None and _meet(row, order, touched, other, rows)
+    ]
+    return min(busy, default=None)
+
+
+def _meet(
+    row: SavedCall,
+    order: ClaimOrder,
+    touched: tuple[ResourceAccess, ...],
+    other: SavedCall,
+    rows: Rows,
+) -> bool:
+    theirs, touches = _order_and_touches(other, rows)
+    return any(
+        meet(_within(touched, area), _within(touches, area))
+        for area in set(order.across).intersection(theirs.across)
+    )
 
 
 def _within(touches: Iterable[ResourceAccess], area: str) -> list[ResourceAccess]:

@@ -1,26 +1,30 @@
 """The tables of a store, and the seals of their rows.
 
-A conversation is one row, with your text and the plan of its open round. Each call that was open
-when that plan was saved has a row of its own: how far it is, who has it until when, and its
-outcome. The text of the plan is the truth of what may be done, the rows of what was done.
+A conversation is one row: your text, your session, and the record of its open round. What happens
+to the calls of the round are entries, each a row under (conversation, round, call, n): of two
+workers that write the same number, one gets the violation of the key. Nothing is ever changed in
+an entry, and what a call comes to is read from its entries alone.
 
-Every row is sealed as a whole, and says itself which conversation, round and call it is of.
+Beside them, each call has one row for as long as its round is open. It is what workers look for:
+whether the call may be claimed, and who has it until when. Of that a worker believes nothing: it
+reads the entries. The row also seals how many entries there are and the last of them, so that a
+deleted one leaves a trace.
 """
 
 from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
+from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, get_args
 from uuid import uuid4
 
 from .._text.json import refuse_constant, shorten
-from .._transcript.saved import DIGEST, HMAC, Saved, seal_of
+from .._transcript.saved import DIGEST, HMAC, Saved
 from ..errors import StaleError, StoreError
-from ._database import Database, Row, Rows
+from ._database import Database, Row, Rows, Statement
 
 VERSION = 1
 """The version of the tables."""
@@ -30,17 +34,45 @@ TABLES = (
     f"INSERT INTO lutum_store VALUES (1, {VERSION})",
     """
     CREATE TABLE lutum_conversation (
-        id TEXT PRIMARY KEY, version BIGINT NOT NULL, round BIGINT NOT NULL,
-        note_digest TEXT NOT NULL, plan_digest TEXT NOT NULL, seal TEXT NOT NULL,
-        note TEXT NOT NULL, plan TEXT)
+        id TEXT PRIMARY KEY, version BIGINT NOT NULL, counted BIGINT NOT NULL, round TEXT NOT NULL,
+        note_digest TEXT NOT NULL, session_digest TEXT NOT NULL, record_digest TEXT NOT NULL,
+        changed BIGINT NOT NULL, seal TEXT NOT NULL, note TEXT NOT NULL, session TEXT, record TEXT)
+    """,
+    "CREATE INDEX lutum_conversation_round ON lutum_conversation (id) WHERE round <> ''",
+    """
+    CREATE TABLE lutum_entry (
+        conversation TEXT NOT NULL, round TEXT NOT NULL, call TEXT NOT NULL, n BIGINT NOT NULL,
+        id TEXT NOT NULL, body TEXT NOT NULL, seal TEXT NOT NULL,
+        PRIMARY KEY (conversation, round, call, n))
     """,
     """
     CREATE TABLE lutum_call (
-        conversation TEXT NOT NULL, place BIGINT NOT NULL, round BIGINT NOT NULL,
-        state TEXT NOT NULL, token BIGINT NOT NULL, started BIGINT NOT NULL, owner TEXT, until
-        BIGINT, body TEXT NOT NULL, seal TEXT NOT NULL, PRIMARY KEY (conversation, place))
+        conversation TEXT NOT NULL, call TEXT NOT NULL, root TEXT NOT NULL, place BIGINT NOT NULL,
+        round TEXT NOT NULL, n BIGINT NOT NULL, last TEXT NOT NULL, body TEXT NOT NULL,
+        shown TEXT NOT NULL, seal TEXT NOT NULL, state TEXT NOT NULL, tool TEXT NOT NULL,
+        shared INTEGER NOT NULL, since BIGINT NOT NULL, blockers BIGINT NOT NULL, slot BIGINT,
+        due BIGINT, token BIGINT NOT NULL, claim TEXT, worker TEXT, owner TEXT,
+        PRIMARY KEY (conversation, call))
     """,
-    "CREATE INDEX lutum_call_until ON lutum_call (until, conversation, place)",
+    # Only what is looked for is in an index: a look that finds nothing costs the same with a
+    # hundred thousand calls that wait.
+    "CREATE INDEX lutum_call_slot ON lutum_call (slot) WHERE slot IS NOT NULL",
+    "CREATE INDEX lutum_call_next ON lutum_call (conversation, slot) WHERE slot IS NOT NULL",
+    "CREATE INDEX lutum_call_due ON lutum_call (due) WHERE due IS NOT NULL",
+    "CREATE INDEX lutum_call_waiting ON lutum_call (conversation, call) WHERE state = 'waiting'",
+    "CREATE INDEX lutum_call_open ON lutum_call (conversation) WHERE state <> 'done'",
+    "CREATE INDEX lutum_call_inner ON lutum_call (conversation, root) WHERE root <> call",
+    "CREATE TABLE lutum_worker (id TEXT PRIMARY KEY, until BIGINT NOT NULL)",
+    # Whoever ends counts down the blockers of those that follow it.
+    """
+    CREATE TABLE lutum_follower (
+        conversation TEXT NOT NULL, call TEXT NOT NULL, follower TEXT NOT NULL,
+        PRIMARY KEY (conversation, call, follower))
+    """,
+    """
+    CREATE TABLE lutum_decision (
+        conversation TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (conversation, id))
+    """,
     """
     CREATE TABLE lutum_hold (
         conversation TEXT PRIMARY KEY, token TEXT NOT NULL, owner TEXT NOT NULL,
@@ -101,7 +133,7 @@ def _all(database: Database, query: str) -> list[Row]:
 
 
 def _digest(text: str | None) -> str:
-    """Name a text, so that a step need not read it to seal its row again."""
+    """Name a text, so that its row is sealed and read without it."""
     return "" if text is None else sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -119,13 +151,17 @@ def _is_count(cell: object) -> bool:
     return type(cell) is int and 0 <= cell <= _MOST
 
 
+def _or_null(is_fit: _Kind) -> _Kind:
+    return lambda cell: cell is None or is_fit(cell)
+
+
 _MOST = 2**62
 """What may be added to a number in a cell, such as a lease, leaves it one that a cell can hold."""
 
 _Kind: TypeAlias = Callable[[object], bool]
 
 
-def _read(cells: Row, kinds: Mapping[str, _Kind], what: str) -> Row:
+def _read(cells: Sequence[Any], kinds: Mapping[str, _Kind], what: str) -> Sequence[Any]:
     """Return the cells of a row that a store may have written.
 
     Raises:
@@ -141,26 +177,29 @@ def _read(cells: Row, kinds: Mapping[str, _Kind], what: str) -> Row:
 
 
 def ids_in(found: Iterable[Row]) -> list[str]:
-    """Return the ids of conversations that a query found, in order.
+    """Return the ids of conversations that a query found.
 
     Raises:
         StoreError: One is not a text.
     """
-    return sorted(_read(row, {"id": _is_text}, "A conversation")[0] for row in found)
+    return [_read(row, {"id": _is_text}, "A conversation")[0] for row in found]
 
 
 # Anybody who can write to the database could mark a call as approved. The seal is an HMAC over the
 # cells of the row; without a key it is a digest, which shows accidents alone.
-def _sealed(row: Any, rows: Rows) -> Any:
-    return row._replace(seal=":".join(seal_of(row._asdict(), rows.key)))
+def _seal_of(cells: Mapping[str, Any], key: bytes | None) -> str:
+    text = json.dumps(cells, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    encoded = text.encode("utf-8", "surrogatepass")
+    if key is None:
+        return f"{DIGEST}:{sha256(encoded).hexdigest()}"
+    return f"{HMAC}:{hmac.new(key, encoded, sha256).hexdigest()}"
 
 
-def _check_seal(row: Any, rows: Rows, what: str) -> None:
-    given, made, key = row.seal, _sealed(row, rows).seal, rows.key
+def _check_seal(given: str, made: str, what: str) -> None:
     if hmac.compare_digest(made.encode(), given.encode("utf-8", "replace")):
         return
-    kind = given.partition(":")[0]
-    if kind == (DIGEST if key is not None else HMAC):
+    kind, wanted = given.partition(":")[0], made.partition(":")[0]
+    if kind != wanted and kind in (DIGEST, HMAC):
         raise StoreError(
             f"{what} was saved without a key, so it cannot be authenticated. Open the store "
             "without `key=` if you trust whoever can write to it."
@@ -168,237 +207,321 @@ def _check_seal(row: Any, rows: Rows, what: str) -> None:
             else f"{what} was saved with a key. Pass the same `key=` to `open_store`, or name the "
             "variable that holds it with `--key-env` at the command line."
         )
-    why = " or sealed with another key" if key is not None else ""
+    why = " or sealed with another key" if wanted == HMAC else ""
     raise StoreError(
         f"{what} was edited by somebody else{why}, so nothing of it counts. Put the database back "
         "as it was, or give the conversation up."
     )
 
 
-HEAD = "id, version, round, note_digest, plan_digest, seal"
+HEAD = "id, version, counted, round, note_digest, session_digest, record_digest, changed, seal"
 
 
 class Head(NamedTuple):
     """The row of a conversation, without its texts.
 
     Attributes:
-        version: Raised with whatever changes what the conversation comes to.
-        round: The number of the last round.
+        version: Raised with each save.
+        counted: How many entries the round had then; each one more raises the version by one.
+        round: The id of the open round; empty if none is open.
         note_digest: Names the note.
-        plan_digest: Names the plan; empty if no round is open.
+        session_digest: Names the session.
+        record_digest: Names the record of the round.
+        changed: When it was saved last, in milliseconds.
     """
 
     id: str
     version: int
-    round: int
+    counted: int
+    round: str
     note_digest: str
-    plan_digest: str
+    session_digest: str
+    record_digest: str
+    changed: int
     seal: str = ""
 
     @classmethod
+    def of(cls, cells: Sequence[Any], key: bytes | None) -> Self:
+        """Take cells that were read for a head.
+
+        Raises:
+            StoreError: A store did not write them.
+        """
+        what = f"Conversation {shorten(cells[0])}"
+        head = cls(*_read(cells, _HEAD_CELLS, what))
+        _check_seal(head.seal, head._sealed(key).seal, what)
+        return head
+
+    def _sealed(self, key: bytes | None) -> Self:
+        cells = self._asdict()
+        del cells["seal"]
+        return self._replace(seal=_seal_of(cells, key))
+
+    @classmethod
     def at(cls, rows: Rows, id: str, *, locked: bool = True) -> Self | None:
-        """Read it; if it is locked, nobody else writes to it before this transaction ends.
+        """Read it; if it is locked, nobody else saves it before this transaction ends.
 
         Raises:
             StoreError: A store did not write it.
         """
         lock = "{lock}" if locked else ""
         found = rows.one(f"SELECT {HEAD} FROM lutum_conversation WHERE id = ? {lock}", id)
-        if found is None:
-            return None
-        what = f"Conversation {id!r}"
-        head = cls(*_read(found, _HEAD_CELLS, what))
-        _check_seal(head, rows, what)
-        return head
+        return None if found is None else cls.of(found, rows.key)
 
-    def next(self) -> Self:
-        """Give it at the version that a change makes."""
-        return self._replace(version=self.version + 1)
+    def texts(self, rows: Rows, *columns: str) -> list[str | None]:
+        """Read some of the texts.
 
-    def note_text(self, rows: Rows) -> str:
-        """Read the note alone."""
-        return self._text(rows, "note", self.note_digest) or ""
+        Raises:
+            StoreError: Somebody else wrote one.
+        """
+        names = ", ".join(columns)
+        found = rows.one(f"SELECT {names} FROM lutum_conversation WHERE id = ?", self.id) or ()
+        for column, text in zip(columns, found, strict=True):
+            is_text = isinstance(text, str | None)
+            if not is_text or _digest(text) != getattr(self, f"{column}_digest"):
+                raise StoreError(
+                    f"The {column} of conversation {self.id!r} was edited by somebody else, so "
+                    "nothing of it counts. Put the database back as it was."
+                )
+        return [*found]
 
-    def plan_text(self, rows: Rows) -> str | None:
-        """Read the plan alone."""
-        return self._text(rows, "plan", self.plan_digest)
-
-    def _text(self, rows: Rows, column: str, digest: str) -> str | None:
-        found = rows.one(f"SELECT {column} FROM lutum_conversation WHERE id = ?", self.id)
-        text = None if found is None else found[0]
-        if not isinstance(text, str | None) or _digest(text) != digest:
-            raise StoreError(
-                f"The {column} of conversation {self.id!r} was edited by somebody else, so nothing "
-                "of it counts. Put the database back as it was."
-            )
-        return text
-
-    def write(self, rows: Rows) -> None:
-        """Put it in place of what is there."""
-        rows.run(
-            "UPDATE lutum_conversation SET version = ?, round = ?, note_digest = ?, "
-            "plan_digest = ?, seal = ? WHERE id = ?",
-            *(*_sealed(self, rows)[1:], self.id),
-        )
-
-    def write_texts(self, rows: Rows, note: str, plan: str | None) -> None:
-        """Put it in place of what is there, with these texts."""
-        # The row is sealed with the digests of the texts, and not with the texts: a step of a call
-        # writes a new seal without reading a transcript that may be megabytes.
-        self._replace(note_digest=_digest(note), plan_digest=_digest(plan)).write(rows)
-        rows.run(
-            "UPDATE lutum_conversation SET note = ?, plan = ? WHERE id = ?", note, plan, self.id
-        )
+    def write(self, rows: Rows, **texts: str | None) -> None:
+        """Put it in place of what is there, with those texts that are given."""
+        named = {f"{column}_digest": _digest(text) for column, text in texts.items()}
+        head = self._replace(**named)._sealed(rows.key)
+        cells = {**dict(zip(Head._fields[1:], head[1:], strict=True)), **texts}
+        names = ", ".join(f"{name} = ?" for name in cells)
+        rows.run(f"UPDATE lutum_conversation SET {names} WHERE id = ?", *cells.values(), self.id)
 
 
 _HEAD_CELLS: Mapping[str, _Kind] = {
     **dict.fromkeys(Head._fields, _is_text),
-    "version": _is_count,
-    "round": _is_count,
+    **dict.fromkeys(("version", "counted", "changed"), _is_count),
 }
 
 State: TypeAlias = Literal["ready", "started", "waiting", "awaiting", "unreviewed", "ended", "done"]
 
-COLUMNS = "conversation, place, round, state, token, started, owner, until, body, seal"
+ENTRY = "conversation, round, call, n, id, body, seal"
 
 
-# `("ticket-7", 0, 3, "started", 2, 2, "worker-1", 1767268860000, "{…}", "hmac-sha256:…")`: the
-# first call of round 3 runs, under the second claim, until a minute from now. One row a call, so
-# that workers on calls of one conversation do not wait for each other.
-class SavedCall(NamedTuple):
-    """How far one call is.
+class Entry(NamedTuple):
+    """One entry of the history of a call.
 
     Attributes:
-        place: Its place among the calls of the turn, after which stand those within them.
-        round: The number of the round.
-        state: Whether it may be started, was started, waits for a decision, awaits calls that
-            have no result yet, is requested and unreviewed, has ended with a result that
-            after-hooks are still to see, or has its result.
-        token: Grows with each claim, and with all that makes an earlier claim void.
-        started: The token under which it was started last; 0 if it was not.
-        owner: Who claimed it last.
-        until: When it may be claimed, in milliseconds; None if it may not be.
-        body: The rest, as JSON.
+        n: Its number.
+        id: Its own id, by which whoever wrote it knows it again.
+        body: Its steps, as JSON.
     """
 
     conversation: str
-    place: int
-    round: int
-    state: State
-    token: int
-    started: int
-    owner: str | None
-    until: int | None
+    round: str
+    call: str
+    n: int
+    id: str
     body: str
     seal: str = ""
 
-    def check(self, rows: Rows) -> None:
+    def sealed(self, last: str, key: bytes | None) -> Self:
+        """Seal it behind the entry before it.
+
+        Args:
+            last: The seal of that entry; empty if there is none.
+            key: The key of the store.
+        """
+        cells = self._asdict()
+        cells["seal"] = last
+        return self._replace(seal=_seal_of(cells, key))
+
+    def data(self) -> dict[str, Any]:
+        """Return it as a plan takes it."""
+        return {"call": self.call, "n": self.n, "steps": parsed(self.body, self.call)}
+
+    def insert(self) -> Statement:
+        """Return what inserts it."""
+        return f"INSERT INTO lutum_entry ({ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(self)
+
+    @classmethod
+    def read(cls, cells: Sequence[Any]) -> Self:
+        """Take cells that were read for an entry.
+
+        Raises:
+            StoreError: A store did not write them.
+        """
+        what = f"An entry of call {shorten(cells[2])} of conversation {shorten(cells[0])}"
+        return cls(*_read(cells, _ENTRY_CELLS, what))
+
+
+_ENTRY_CELLS: Mapping[str, _Kind] = {**dict.fromkeys(Entry._fields, _is_text), "n": _is_count}
+
+
+def parsed(text: str, call: str) -> Any:
+    """Read a text of a store.
+
+    Raises:
+        StoreError: It is not JSON.
+    """
+    try:
+        return json.loads(text, parse_constant=refuse_constant)
+    except (ValueError, RecursionError):
+        raise StoreError(
+            f"What is stored of call {call!r} is not JSON. Put the database back as it was."
+        ) from None
+
+
+CALL = (
+    "conversation, call, root, place, round, n, last, body, shown, seal, state, tool, shared, "
+    "since, blockers, slot, due, token, claim, worker, owner"
+)
+
+
+# `("ticket-7", "c1", "c1", 0, "5b1d…", 2, "hmac-sha256:…", "{…}", "", "hmac-sha256:…", "started",
+# "pay", 0, 1767268800000, 0, None, 1767268860000, 1, "8f0e…", None, "worker-1")`: the first call of
+# a round runs, under the first claim, until a minute from now.
+class SavedCall(NamedTuple):
+    """The row of one call: what workers look for.
+
+    Attributes:
+        root: The call of the turn that it is within, or itself.
+        place: Its place among the calls of the round.
+        round: The id of the round.
+        n: How many entries it has.
+        last: The seal of the last one.
+        body: What is needed to read the entries, as JSON.
+        shown: What a person is shown, as JSON, if it waits for a decision.
+        state: How its entries leave it: it may be started, was started, waits for a decision,
+            awaits calls without a result, is requested and unreviewed, has a result that
+            after-hooks are still to see, or has its result.
+        tool: The wire name of its tool.
+        shared: 1 if it accesses what its round shares with others, see `across`.
+        since: When it came to this state, in milliseconds.
+        blockers: How many calls it follows that have no result yet.
+        slot: If it may be claimed, its place in the queue, see `slot_at`.
+        due: If it is claimed, when the lease ends, in milliseconds.
+        token: Grows with each claim, and with all that makes an earlier claim void.
+        claim: The id of the claim.
+        worker: Whose lease it also goes by, see `lutum_worker`.
+        owner: Who claimed it last.
+    """
+
+    conversation: str
+    call: str
+    root: str
+    place: int
+    round: str
+    n: int
+    last: str
+    body: str
+    shown: str
+    seal: str
+    state: State
+    tool: str
+    shared: int
+    since: int
+    blockers: int = 0
+    slot: int | None = None
+    due: int | None = None
+    token: int = 0
+    claim: str | None = None
+    worker: str | None = None
+    owner: str | None = None
+
+    def check(self, key: bytes | None) -> Self:
         """Make sure that a store wrote this.
 
         Raises:
             StoreError: It did not.
         """
-        what = f"What is stored of call {self.place} of conversation {self.conversation!r}"
-        _check_seal(self, rows, what)
+        what = f"What is stored of call {self.call!r} of conversation {self.conversation!r}"
+        _check_seal(self.seal, self.sealed(key).seal, what)
+        return self
+
+    def sealed(self, key: bytes | None) -> Self:
+        """Seal what does not change with a claim."""
+        return self._replace(seal=_seal_of(dict(zip(_SEALED, self, strict=False)), key))
 
     @property
     def parsed_body(self) -> Saved:
-        """The body as data.
-
-        Raises:
-            StoreError: It is not an object of JSON.
-        """
-        try:
-            data = json.loads(self.body, parse_constant=refuse_constant)
-        except (ValueError, RecursionError):
-            data = None
-        return Saved(data, f"call {self.place}", StoreError)
+        """The body as data."""
+        return Saved(parsed(self.body, self.call), f"call {self.call}", StoreError)
 
     @property
-    def requested_by(self) -> int | None:
-        """The place of the call that requested this one; None for one of the turn."""
+    def requested_by(self) -> str | None:
+        """The id of the call that requested this one; None for one of the turn."""
         by: object = None
-        with suppress(StoreError):  # whoever edited a row holds up no other
-            by = self.parsed_body.data.get("requested_by")
-        return by if isinstance(by, int) and by < self.place else None
+        if self.root != self.call:
+            with suppress(StoreError):  # whoever edited a row holds up no other
+                by = self.parsed_body.data.get("requested_by")
+        return by if isinstance(by, str) else None
+
+    @property
+    def parsed_shown(self) -> Saved:
+        """What a person is shown, as data."""
+        return Saved(parsed(self.shown, self.call), f"call {self.call}", StoreError)
 
     @classmethod
-    def _where(cls, rows: Rows, which: str, *values: object) -> list[Self]:
-        """Read the rows for which a condition holds.
+    def of(cls, cells: Sequence[Any]) -> Self:
+        """Take cells that were read for a call.
 
         Raises:
             StoreError: A cell is such as a store never writes.
         """
-        of = "What is stored of call {} of conversation {}"
+        what = f"What is stored of call {shorten(cells[1])} of conversation {shorten(cells[0])}"
+        return cls(*_read(cells, _CALL_CELLS, what))
+
+    @classmethod
+    def where(cls, rows: Rows, which: str, *values: object) -> list[Self]:
+        """Read the rows for which a condition holds."""
         return [
-            cls(*_read(row, _CALL_CELLS, of.format(shorten(row[1]), shorten(row[0]))))
-            for row in rows.all(f"SELECT {COLUMNS} FROM lutum_call WHERE {which}", *values)
+            cls.of(row) for row in rows.all(f"SELECT {CALL} FROM lutum_call WHERE {which}", *values)
         ]
 
     @classmethod
-    def at(cls, rows: Rows, id: str, place: int) -> Self | None:
+    def at(cls, rows: Rows, id: str, call: str, *, locked: bool = False) -> Self | None:
         """Read the row of one call."""
-        return next(iter(cls._where(rows, "conversation = ? AND place = ?", id, place)), None)
+        which = "conversation = ? AND call = ?" + (" {lock}" if locked else "")
+        return next(iter(cls.where(rows, which, id, call)), None)
 
-    @classmethod
-    def still_open(cls, rows: Rows, id: str) -> list[Self]:
-        """Read those of a conversation that have no result, in the order of the turn."""
-        return cls._where(rows, "conversation = ? AND state <> 'done' ORDER BY place", id)
-
-    @classmethod
-    def checked(cls, rows: Rows, id: str) -> list[Self]:
-        """Read all of a conversation, in the same order, and make sure that a store wrote each.
-
-        Raises:
-            StoreError: It did not.
-        """
-        found = cls._where(rows, "conversation = ? ORDER BY place", id)
-        for row in found:
-            row.check(rows)
-        return found
-
-    @classmethod
-    def waiting(cls, rows: Rows, id: str | None) -> list[Self]:
-        """Read those that wait for a decision, of one conversation or of all."""
-        which, values = ("", ()) if id is None else ("AND conversation = ?", (id,))
-        found = cls._where(rows, f"state = 'waiting' {which}", *values)
-        return sorted(found, key=lambda row: row[:2])
-
-    @classmethod
-    def under_lease(cls, rows: Rows) -> list[Self]:
-        """Read those of all conversations that somebody has claimed and not given up."""
-        return cls._where(rows, "until > {now}")
-
-    @staticmethod
-    def claimable(rows: Rows, id: str | None, most: int) -> list[tuple[str, int]]:
-        """Say which may be claimed now, by conversation and place: the longest free first."""
-        which, values = ("", ()) if id is None else ("AND conversation = ?", (id,))
-        return rows.all(
-            f"SELECT conversation, place FROM lutum_call WHERE until <= {{now}} {which} "
-            f"ORDER BY until, conversation, place LIMIT {most}",
-            *values,
-        )
-
-    def write(self, rows: Rows) -> None:
-        """Put it in place of what is there."""
-        rows.run(
-            "UPDATE lutum_call SET round = ?, state = ?, token = ?, started = ?, owner = ?, "
-            "until = ?, body = ?, seal = ? WHERE conversation = ? AND place = ?",
-            *(*_sealed(self, rows)[2:], self.conversation, self.place),
-        )
-
-    def insert(self, rows: Rows) -> None:
-        """Insert it: there is no row of this call."""
+    def insert(self) -> Statement:
+        """Return what inserts it."""
         marks = ", ".join("?" * len(self))
-        rows.run(f"INSERT INTO lutum_call ({COLUMNS}) VALUES ({marks})", *_sealed(self, rows))
+        return f"INSERT INTO lutum_call ({CALL}) VALUES ({marks})", tuple(self)
 
+    def update(self, n: int, *, claim: str | None = None) -> Statement:
+        """Return what puts it in place of what is there, if that has still so many entries.
+
+        The claim is given back unless it is named, and then it has to be that of the row; the lease
+        of the row is how long it holds from now, in milliseconds.
+        """
+        values = (self.n, self.last, self.body, self.shown, self.seal, self.state)
+        sets = "n = ?, last = ?, body = ?, shown = ?, seal = ?, state = ?, since = {now}"
+        where = "WHERE conversation = ? AND call = ? AND round = ? AND n = ?"
+        found = (self.conversation, self.call, self.round, n)
+        if claim is not None:
+            return (
+                f"UPDATE lutum_call SET {sets}, slot = NULL, due = {{now}} + ? {where} "
+                "AND claim = ?",
+                (*values, self.due, *found, claim),
+            )
+        slot = "CASE WHEN blockers = 0 THEN {now} END" if self.state in CLAIMABLE else "NULL"
+        due = "{now}" if self.state == "ended" else "NULL"
+        return (
+            f"UPDATE lutum_call SET {sets}, slot = {slot}, due = {due}, claim = NULL, "
+            f"worker = NULL, owner = NULL, token = token + 1 {where}",
+            (*values, *found),
+        )
+
+
+_SEALED: Final = SavedCall._fields[:9]
+CLAIMABLE: Final = ("ready", "awaiting")
+"""The states in which a call has a slot once nothing blocks it."""
 
 _CALL_CELLS: Mapping[str, _Kind] = {
     **dict.fromkeys(SavedCall._fields, _is_text),
-    **dict.fromkeys(("place", "round", "token", "started"), _is_count),
+    **dict.fromkeys(("place", "n", "since", "blockers", "token"), _is_count),
+    "shared": (0, 1).__contains__,
     "state": get_args(State).__contains__,
-    "owner": lambda cell: cell is None or _is_text(cell),
-    "until": lambda cell: cell is None or _is_count(cell),
+    **dict.fromkeys(("slot", "due"), _or_null(_is_count)),
+    **dict.fromkeys(("claim", "worker", "owner"), _or_null(_is_text)),
 }
 
 

@@ -1,0 +1,284 @@
+"""One call of a turn and the calls within it: what a worker reads, and what it writes.
+
+Every step of a store is the same: read the entries of such a tree, open them as a small plan,
+change that plan as a program would, and insert the entries that it has then. So what may happen to
+a call is decided in one place, its history, and a claim costs the same in a round of ten thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from time import time
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from .._call.call import AnyToolCall
+from .._call.history import iso_time
+from .._round.plan import ToolRoundPlan
+from .._text.json import compact_json
+from .._transcript.result import ToolResult, dump_result
+from ..errors import PlanError, StoreError
+from ._claim_order import ClaimOrder
+from ._database import Rows
+from ._rows import ENTRY, Entry, Head, SavedCall, State
+
+Plan = ToolRoundPlan[Any]
+
+
+class Change(NamedTuple):
+    """What is written about one call.
+
+    Attributes:
+        row: Its row as it will be.
+        before: The row as it was; None if the call is new.
+        entries: Its new entries.
+    """
+
+    row: SavedCall
+    before: SavedCall | None
+    entries: tuple[Entry, ...]
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the call has its result now."""
+        return self.row.state == "done" and self.before is not None and self.before.state != "done"
+
+
+class Tree:
+    """The calls of one plan, which may be a whole round, as a store has them.
+
+    Args:
+        head: The conversation, whose round is open.
+        rows: The rows of the calls.
+        entries: Their entries, in any order.
+        key: What rows are sealed with.
+
+    Raises:
+        StoreError: Somebody else wrote one of them, or took one away.
+    """
+
+    plan: Plan
+
+    def __init__(
+        self, head: Head, rows: Iterable[SavedCall], entries: Iterable[Entry], key: bytes | None
+    ) -> None:
+        self.head = head
+        self.rows: dict[str, SavedCall] = {row.call: row.check(key) for row in rows}
+        self.entries = sorted(entries, key=lambda each: each.n)
+        self._key = key
+        last: dict[str, tuple[int, str]] = {}
+        for each in self.entries:
+            count, seal = last.get(each.call, (0, ""))
+            if each.n != count or each.sealed(seal, key).seal != each.seal:
+                raise _edited(head.id, each.call)
+            last[each.call] = (count + 1, each.seal)
+        for row in self.rows.values():
+            if row.round != head.round:
+                raise StoreError(
+                    f"What is stored of call {row.call!r} is not of an open round of conversation "
+                    f"{head.id!r}. Put the database back as it was, or give the round up."
+                )
+            if last.pop(row.call, (0, "")) != (row.n, row.last):
+                raise _edited(head.id, row.call)
+        for call in last:
+            raise _edited(head.id, call)
+
+    @classmethod
+    def read(cls, rows: Rows, head: Head, call: str) -> Tree | None:
+        """Read the tree of a call; None if there is no such call."""
+        own = SavedCall.at(rows, head.id, call)
+        if own is None:
+            return None
+        root = own if own.root == own.call else SavedCall.at(rows, head.id, own.root)
+        if root is None:
+            raise _edited(head.id, own.root)
+        within = "conversation = ? AND root = ? AND root <> call"
+        found = [root, *SavedCall.where(rows, within, head.id, root.call)]
+        marks = ", ".join("?" * len(found))
+        entries = rows.all(
+            f"SELECT {ENTRY} FROM lutum_entry WHERE conversation = ? AND round = ? "
+            f"AND call IN ({marks})",
+            *(head.id, root.round, *(row.call for row in found)),
+        )
+        return cls(head, found, map(Entry.read, entries), rows.key)
+
+    @property
+    def root(self) -> SavedCall:
+        """The row of the call of the turn."""
+        return next(row for row in self.rows.values() if row.call == row.root)
+
+    def open(self, toolset: Any, record: Mapping[str, Any] | None = None) -> Plan:
+        """Make the plan.
+
+        Args:
+            toolset: The toolset.
+            record: The record of the round; left out, that of the one call of the turn.
+
+        Raises:
+            PlanError: It does not load, or does not fit the toolset any more.
+        """
+        if record is None:
+            record = self.root.parsed_body.inner("record").data
+        version = self.head.version
+        stored = {"id": self.head.id, "round": self.head.round, "version": version}
+        data = [each.data() for each in self.entries]
+        self.plan = toolset.open_plan({**record, "stored": stored}, data)
+        self._mark = {row.call: row.n for row in self.rows.values()}
+        return self.plan
+
+    def leave(self, call_ids: Iterable[str]) -> None:
+        """Note in the plan that calls were left by whoever started them.
+
+        It is written with what is done next about the call: whoever only looks writes nothing.
+        """
+        now = iso_time(time())
+        self.plan.add_entries(
+            {"call": id, "n": self._mark[id], "steps": [{"kind": "abandoned", "at": now}]}
+            for id in call_ids
+        )
+
+    def changes(self, order: ClaimOrder | None = None) -> list[Change]:
+        """Return what was done to the plan since it was opened."""
+        new, _ = self.plan.entries_since(self._mark)
+        made = Changes(self.head, self.rows, self.plan, self._key)
+        return made.of(new, ClaimOrder.of(self.root) if order is None else order)
+
+
+def _edited(id: str, call: str) -> StoreError:
+    return StoreError(
+        f"What is stored of call {call!r} of conversation {id!r} was edited by somebody else: "
+        "its entries are not those that were written. Put the database back as it was, or give "
+        "the round up."
+    )
+
+
+class Changes:
+    """Make rows of what happened to the calls of a plan.
+
+    Args:
+        head: The conversation, with the round of the plan.
+        rows: The rows that are there, by call.
+        plan: The plan.
+        key: What rows are sealed with.
+    """
+
+    def __init__(
+        self, head: Head, rows: Mapping[str, SavedCall], plan: Plan, key: bytes | None
+    ) -> None:
+        self.head = head
+        self.rows = {**rows}
+        self.plan = plan
+        self.key = key
+        self.states = {id: (state, call) for id, state, call in _stands(plan)}
+        self.waiting = {each.call.id: each for each in plan.suspended}
+
+    def of(
+        self,
+        entries: Iterable[Mapping[str, Any]],
+        order: ClaimOrder,
+        records: Mapping[str, Any] = MappingProxyType({}),
+    ) -> list[Change]:
+        """Return the changes that new entries make.
+
+        Args:
+            entries: The entries.
+            order: How the calls of the round are given out.
+            records: What is needed to read each call of a turn that has no row yet.
+        """
+        self.records = records
+        grouped: dict[str, list[Mapping[str, Any]]] = {}
+        for each in entries:
+            grouped.setdefault(each["call"], []).append(each)
+        self.shown = {row.id: row for row in self.plan.calls} if self.waiting else {}
+        return [
+            self._change(id, group, order)
+            for id, group in grouped.items()
+            if any(step["kind"] != "abandoned" for each in group for step in each["steps"])
+        ]
+
+    def _change(self, id: str, group: Sequence[Mapping[str, Any]], order: ClaimOrder) -> Change:
+        before = self.rows.get(id)
+        last, entries = "" if before is None else before.last, list[Entry]()
+        for each in group:
+            body = compact_json(each["steps"])
+            entry = Entry(self.head.id, self.head.round, id, each["n"], uuid4().hex, body)
+            entries.append(entry.sealed(last, self.key))
+            last = entries[-1].seal
+        state, call = self.states.get(id, ("done", None))
+        row = self._new(id, group[0], call) if before is None else before
+        body = row.parsed_body.data
+        if call is not None:
+            body |= order.row_data(call)
+        row = row._replace(
+            n=group[-1]["n"] + 1,
+            last=last,
+            state=state,
+            body=compact_json(body),
+            shown=self._shown(id, body) if state == "waiting" else "",
+            shared=int(bool(order.across)),
+        )
+        self.rows[id] = row = row.sealed(self.key)
+        return Change(row, before, tuple(entries))
+
+    def _new(self, id: str, first: Mapping[str, Any], call: AnyToolCall | None) -> SavedCall:
+        """Make the row of a call that another requested, or of one of a new round."""
+        by = first["steps"][0].get("by")  # the call that requested it
+        if by is None:
+            root, body = id, {"record": self.records[id]}
+        else:  # to read it is to read the call of the turn
+            root = self.rows[by].root
+            body = {"record": self.rows[root].parsed_body.data["record"], "requested_by": by}
+        place = sum(row.requested_by == by for row in self.rows.values())
+        name, body = "" if call is None else call.name, compact_json(body)
+        return SavedCall(
+            *(self.head.id, id, root, place, self.head.round, 0, "", body, "", "", "ready"),
+            *(name, 0, self.head.changed),
+        )
+
+    def _shown(self, id: str, body: Mapping[str, Any]) -> str:
+        """Write down what a person is shown: an inbox has neither the tools nor the plan."""
+        waiting, row = self.waiting[id], self.shown[id]
+        within = [asdict(each) for each in row.ancestors if each.id in self.states]
+        steps = [step for step in row.steps if step.kind != "moved"]
+        lines = [
+            {name: value for name, value in step.model_dump().items() if value is not None}
+            for step in steps
+        ]
+        try:
+            return compact_json({
+                "id": id,
+                "tool": row.tool,
+                "digest": waiting.digest,
+                "proposed": row.proposed,
+                "arguments": waiting.arguments,
+                "ticket": waiting.ticket.to_dict(),
+                "ancestors": [*body.get("ancestors", ()), *within],
+                "line": lines,
+            })
+        except ValueError as error:
+            raise PlanError(f"What waits of call {id!r} is not JSON: {error}") from error
+
+
+def _stands(plan: Plan) -> Iterable[tuple[str, State, AnyToolCall]]:
+    for waits in plan.suspended:
+        yield waits.call.id, "waiting", waits.call
+    for call in plan.awaiting:
+        yield call.id, "awaiting", call
+    for call in plan.unreviewed:
+        yield call.id, "unreviewed", call
+    for call in plan.in_doubt:
+        yield call.id, "started", call
+    for call in plan.pending:
+        is_over = call.status.is_terminal
+        state: State = "ended" if is_over else "started" if call.status == "running" else "ready"
+        yield call.id, state, call
+
+
+def late_entry(plan_entry_count: int, call: str, outcome: str, result: ToolResult | None) -> Any:
+    """Return the entry for the outcome of a run that is over, as a plan takes it."""
+    step: dict[str, Any] = {"kind": "late", "at": iso_time(time()), "verdict": outcome}
+    if result is not None:
+        step["result"] = dump_result(result)
+    return {"call": call, "n": plan_entry_count, "steps": [step]}
