@@ -207,10 +207,11 @@ class Clock:
         with others() as rows:
             rows.run("CREATE TABLE clock (milliseconds BIGINT)")
             rows.run("INSERT INTO clock VALUES (1000000)")
-            rows.run(  # in the schema of the test, which comes before that of the server
-                "CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "
-                "'SELECT to_timestamp(milliseconds / 1000.0) FROM clock'"
-            )
+            for name in ("clock_timestamp", "statement_timestamp"):
+                rows.run(  # in the schema of the test, which comes before that of the server
+                    f"CREATE FUNCTION {name}() RETURNS timestamptz LANGUAGE sql STABLE AS "
+                    "'SELECT to_timestamp(milliseconds / 1000.0) FROM clock'"
+                )
 
     def move(self, seconds: float) -> None:
         milliseconds = round(seconds * 1000)

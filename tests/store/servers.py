@@ -110,14 +110,21 @@ class Postgres:
             connection.execute(f"CREATE SCHEMA {schema}")
         return f"{address}?options=-csearch_path%3D{schema},pg_catalog"
 
-    def fresh_database(self) -> str:
+    @property
+    def root(self) -> str:
+        """The address of the server, without a place in it."""
+        return f"postgresql://lutum@127.0.0.1:{self.port}"
+
+    def fresh_database(self, encoding: str = "UTF8") -> str:
         """Make a database of its own, and give its name."""
         import psycopg
 
         name = f"d{os.getpid()}_{next(self._schemas)}"
-        address = f"postgresql://lutum@127.0.0.1:{self.port}/postgres"
-        with psycopg.connect(address, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
+        with psycopg.connect(f"{self.root}/postgres", autocommit=True) as connection:
+            connection.execute(
+                f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' "
+                "LC_CTYPE 'C'"
+            )
         return name
 
 

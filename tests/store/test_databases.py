@@ -585,23 +585,19 @@ def test_every_step_is_durable_when_it_ends(postgres: Postgres, who: str) -> Non
             rows.run("ALTER ROLE lutum RESET synchronous_commit")
 
 
-def test_a_text_that_is_no_utf_8_is_an_edit(postgres: Postgres) -> None:
-    """A database that takes any bytes for a text keeps what a store wrote, and what it did not
-    write is refused; so it is where the address asks for another encoding.
-    """
-    plain = postgres.fresh()
-    with others(plain) as rows:
-        rows.run("DROP DATABASE IF EXISTS bytes")
-        rows.run(
-            "CREATE DATABASE bytes ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' "
-            "LC_CTYPE 'C'"
-        )
-    address = plain.partition("?")[0].replace("/postgres", "/bytes") + "?client_encoding=latin1"
+@over("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_that_is_no_utf_8_is_refused(postgres: Postgres, encoding: str) -> None:
+    """A store would lose text there, so it is refused when it is opened, with what to do."""
+    address = f"{postgres.root}/{postgres.fresh_database(encoding)}"
+    with pytest.raises(StoreError, match=rf"text as {encoding}, .* needs UTF8\. Make one with"):
+        open_store(address)
+    assert is_closed(last())
+
+
+def test_an_address_that_asks_for_another_encoding_is_asked_for_utf_8(postgres: Postgres) -> None:
+    """Text outlasts whatever the client's own encoding is."""
+    address = f"{postgres.fresh()}&client_encoding=latin1"
     with open_store(address, owner="Ø€") as store:
         store.save("é", plan_of(LOOK), note="€")
         assert store.load("é").note == "€"
         assert claimed(store).id == "é"
-        with others(address) as rows:
-            rows.run("UPDATE lutum_call SET owner = E'\\xff'")
-        with pytest.raises(StoreError):
-            store.load("é", Desk)
