@@ -176,7 +176,9 @@ def open_plan(
     state._owes_after, state._is_decided = saved.get("owes_after", bool, False), True
     stored = saved.inner_or_none("stored")
     if stored is not None:  # its calls run when the store has on record that they start
-        state._stored = StoredAs(**stored.some(str, "id", "round"))
+        state._stored = StoredAs(
+            **stored.some(str, "id", "round"), version=stored.get("version", int)
+        )
         for call in calls._readable:
             call._hold()
     return calls

@@ -139,7 +139,7 @@ def dump_plan(
     except (ToolInputError, ValueError) as error:
         raise PlanError(f"An input of the plan cannot be saved: {error}") from error
     if "inner" in data and key is None and not is_keyed:
-        _check_bytes(data["inner"]["requested"])
+        check_bytes(data["inner"]["requested"])
     for entry in data["calls"]:
         entry["seal"] = seal_of(entry, key).value
     data["seal"] = seal_of(data, key)._asdict()
@@ -261,7 +261,7 @@ def dump_left(left: Left) -> dict[str, Any]:
     return data
 
 
-def _check_bytes(asks: Iterable[Mapping[str, Any]]) -> None:
+def check_bytes(asks: Iterable[Mapping[str, Any]]) -> None:
     """Refuse to save, or load, bytes that a tool left if no key protects them.
 
     A tool may pass its bytes to code that trusts them, such as the interpreter of a program.
@@ -460,7 +460,7 @@ def load_plan(
     owes_after = saved.get("owes_after", bool, False)
     turn, read = histories_in(saved, toolset, partial(_load_call, toolset, call_round))
     if "inner" in saved.data and key is None and not is_keyed:
-        _check_bytes(each.data for each in saved.inner("inner").each("requested"))
+        check_bytes(each.data for each in saved.inner("inner").each("requested"))
     every = [call for call, _ in read]
     asked, inner = every[: len(turn.tool_calls)], every[len(turn.tool_calls) :]
     calls = tuple([call for call in asked if isinstance(call, AnyToolCall)])

@@ -59,10 +59,12 @@ class StoredAs(NamedTuple):
     Attributes:
         id: The id of the conversation.
         round: The id of the round, which no other round has.
+        version: The version of the conversation that it was loaded at.
     """
 
     id: str
     round: str
+    version: int
 
 
 class RoundState:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from .._call.call import Hooks
 from .._hooks.places import HookPlaces
 from .._round.events import OnEvent
-from .._text.json import is_number, shorten
+from .._text.json import is_number, is_whole, shorten
 from ..errors import InvalidValueError, LifecycleError, MisuseError
 from ..execution._settings import ContextFor, RunOptions, Settings
-from ._values import Claim
+
+if TYPE_CHECKING:
+    from ._values import Claim
 
 _LONGEST = 10**9
 _LONGEST_WORD = 500
@@ -23,6 +25,15 @@ def check_lease(lease: object) -> None:
         raise InvalidValueError(
             f"lease={shorten(lease)} is not a positive number of seconds below {_LONGEST:,}. Pass "
             "one that outlasts the tool, such as 60."
+        )
+
+
+def check_limit(limit: object) -> None:
+    """Refuse what is not a number of calls."""
+    if not is_whole(limit) or not 0 < limit < _LONGEST:
+        raise InvalidValueError(
+            f"limit={shorten(limit)} is not a whole number of calls. Pass as many as you can start "
+            "at once, such as 16."
         )
 
 
@@ -60,6 +71,8 @@ def check_toolset(toolset: object) -> None:
 
 def check_claim(claim: object, step: str) -> None:
     """Refuse what is not a claim, at a step of a store."""
+    from ._values import Claim
+
     MisuseError.check(
         f"store.{step}", "claim", "a claim", claim, Claim, "Write `claim = store.claim(toolset)`."
     )
@@ -89,11 +102,12 @@ def check_begins(claim: Claim) -> None:
 
 def check_sees(claim: Claim, hooks: object) -> None:
     """Refuse to go on without hooks that have to see the result of a call within another."""
-    if claim._owes_after and not isinstance(hooks, HookPlaces):
+    owes_after = claim._tree.root.parsed_body.inner("record").data.get("owes_after", False)
+    if owes_after and not isinstance(hooks, HookPlaces):
         raise MisuseError(
             f"The hook set that decided about call {claim.call.id!r} of tool `{claim.call.name}` "
             f"in conversation {claim.id!r} has after-hooks, which have to see its result before "
-            f"call {claim._outer.calls[-1].id!r} does, which requested it. Pass that hook set as "
+            f"call {claim.call._asked_by!r} does, which requested it. Pass that hook set as "
             "`hooks=`, to `store.run` or `store.finish`."
         )
 

@@ -170,10 +170,19 @@ def release(row: SavedCall, entry: str) -> Iterator[Statement]:
 def wake_shared() -> Statement:
     """Return what has those looked at again that gave way to a call of another conversation."""
     return (
-        "UPDATE lutum_call SET slot = {now} WHERE shared = 1 AND state IN ('ready', 'awaiting') "
-        "AND slot > {now}",
+        "UPDATE lutum_call SET due = NULL, slot = {now} WHERE shared = 1 AND claim IS NULL "
+        "AND due IS NOT NULL AND state IN ('ready', 'awaiting')",
         (),
     )
+
+
+def lock_shared(rows: Rows, *, is_postgres: bool) -> None:
+    """Let nobody else look which claims meet before this transaction ends."""
+    if is_postgres:
+        rows.all(f"SELECT pg_advisory_xact_lock({_SHARED_LOCK})")
+
+
+_SHARED_LOCK = 0x6C7574756D  # "lutum"
 
 
 def _inner_first(rows: list[SavedCall]) -> list[SavedCall]:
@@ -200,16 +209,18 @@ def gives_way(rows: Rows, row: SavedCall) -> int | None:
         When the first lease of a call ends that accesses the same; None if there is none.
     """
     order, touched = _order_and_touches(row, rows)
+    is_live = "(due > {now} OR worker IN (SELECT id FROM lutum_worker WHERE until > {now}))"
+    others = SavedCall.where(rows, f"shared = 1 AND claim IS NOT NULL AND {is_live}")
+    soon = rows.now() + 1000
     busy = [
-        other.due
-        for other in SavedCall.where(rows, "shared = 1 AND due > {now}")
-        if other[:2] != row[:2] and other.due is not None and _meet(row, order, touched, other, rows)
+        max(other.due or 0, soon)
+        for other in others
+        if other[:2] != row[:2] and _meet(order, touched, other, rows)
     ]
     return min(busy, default=None)
 
 
 def _meet(
-    row: SavedCall,
     order: ClaimOrder,
     touched: tuple[ResourceAccess, ...],
     other: SavedCall,

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from inspect import isawaitable
 from math import inf
 from time import monotonic, sleep
@@ -20,21 +19,23 @@ from typing import Any, Generic, TypeAlias, TypeVar, Unpack, cast
 from uuid import uuid4
 
 from .._call.call import AnyToolCall, Hooks
+from .._call.drivers import drive
 from .._round.ending import ResultLike, as_results
 from .._round.events import OnEvent, tell_row
 from .._round.plan import ToolRoundPlan
-from .._round.rows import row_of
+from .._round.rows import row_at
 from .._session.session import Session
 from .._text.immutable import settle
 from .._transcript.transcript import CommittedRound
 from ..errors import HeldError, LutumError, MisuseError, StaleError
-from ..execution._run import to_its_end
 from ..execution._settings import ContextFor, RunOptions, check_function
 from ._checks import checked_run
+from ._claims import Claims, Wanted
 from ._database import Rows
-from ._records import Records
-from ._rows import give_back, holder, owner_of, take_hold
-from ._run import beside_hooks, on_this_loop
+from ._interrupt import in_thread
+from ._rows import Head, give_back, holder, owner_of, take_hold
+from ._run import pauses
+from ._session_text import opened_session
 from ._values import Stored, Waiting
 
 R = TypeVar("R")
@@ -74,12 +75,15 @@ class Held(Generic[T_co]):
     def __init__(self, hold: Hold[T_co], rows: Rows) -> None:
         self._hold = hold
         self._records = hold._records
-        head, beside = self._records._kept(rows, self.id)
-        self.note: str = beside.note
-        self._session = beside.opened() or Session(id=self.id)
+        head = Head.at(rows, self.id, locked=False)
+        note, session = (None, None) if head is None else head.texts(rows, "note", "session")
+        self.note: str = note or ""
+        self._session = opened_session(session) or Session(id=self.id)
         # The version at which the open round was read, if it was; and whether there is one.
-        self._version = None if head is None else head.version
-        self._is_open = head is not None and head.plan_digest != ""
+        self._version = None
+        if head is not None:
+            self._version = head.version + self._records._count(rows, head)
+        self._is_open = head is not None and head.round != ""
         self._plan: ToolRoundPlan[T_co] | None = None
         self._waiting: set[str] = set()
 
@@ -145,7 +149,7 @@ class Held(Generic[T_co]):
             )
 
     def _is_over(self) -> bool:
-        return self._plan is not None and self._plan._state._closed_by in _OVER
+        return self._plan is not None and self._plan.closed_by in _OVER
 
     def save(
         self,
@@ -295,10 +299,12 @@ class Held(Generic[T_co]):
         self, in_doubt: InDoubt | None, lease: float, options: HeldRunOptions
     ) -> bool:
         """Give each call that is in doubt and must not be run again its result; whether any was."""
-        records, toolset, is_any = self._records, self._hold._toolset, False
+        records, toolset, is_any = self._records, cast("Any", self._hold._toolset), False
         hooks, on_event = options.get("hooks"), options.get("on_event")
-        claim_doubt = partial(records._claim_ready, self.id, toolset, lease, in_doubt=True)
-        while claim := await in_thread(claim_doubt):
+        once = [tool.name for tool in toolset if not tool.definition.idempotent]
+        wanted = Wanted(self.id, again=once, only_again=True)
+        while claims := await in_thread(records._claim, toolset, wanted, lease, 1):
+            (claim,) = claims
             is_any = True
             try:
                 found = None if in_doubt is None else in_doubt(claim.call)
@@ -311,12 +317,11 @@ class Held(Generic[T_co]):
                         "`in_doubt` gives the result of a call, or None, and not a call that "
                         "waits. To leave it in doubt, raise an exception."
                     )
-                drive = on_this_loop()
                 with suppress(StaleError):  # somebody else has it since
-                    finishing = beside_hooks(records._finish, claim, *results, hooks, drive)
-                    told: Any = await _to_its_end(finishing)
+                    await drive(records._settling(claim, results[0], hooks))
+                    await in_thread(records._end, claim, results[0])
                     if on_event is not None:
-                        row = row_of(claim.call, "finished", told[0], outer=claim._outer)
+                        row = row_at(claim._tree.plan, claim.call)
                         tell_row(on_event, "ended", row)
             except BaseException:
                 with suppress(StaleError):
@@ -336,7 +341,7 @@ class Hold(Generic[T_co]):
     `store.hold`.
     """
 
-    _records: Records
+    _records: Claims
     _run: Callable[..., Awaitable[Stored[Any]]]
     _id: str
     _toolset: type[T_co]
@@ -520,28 +525,3 @@ class Hold(Generic[T_co]):
             kind is None or (is_ours and issubclass(kind, asyncio.CancelledError))
         ):
             raise self._lost from error
-
-
-def pauses() -> Iterator[float]:
-    """Yield how long to wait before each next attempt, in seconds: longer each time, up to 0.5."""
-    pause = 0.01
-    while True:
-        yield pause
-        pause = min(2 * pause, 0.5)
-
-
-async def in_thread(function: Callable[..., R], *arguments: Any) -> R:
-    """Do what waits for a database in a thread, and to its end even if the task is cancelled."""
-    return await _to_its_end(asyncio.to_thread(function, *arguments))
-
-
-async def _to_its_end(doing_in_thread: Awaitable[R]) -> R:
-    # A thread cannot be cancelled. If the task just left, the transaction would take effect with
-    # nobody there who knows of the claim that it made.
-    doing = asyncio.ensure_future(doing_in_thread)
-    try:
-        return await asyncio.shield(doing)
-    except asyncio.CancelledError:
-        await to_its_end(doing)
-        doing.exception()  # looked at, or asyncio would report it: the cancellation comes out
-        raise

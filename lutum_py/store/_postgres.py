@@ -52,7 +52,7 @@ _DIALECT: Final = SqlDialect(
     now=_TIME.format("statement"),
     clock=_TIME.format("clock"),
     lock="FOR UPDATE",
-    skip="FOR UPDATE SKIP LOCKED",
+    skip="FOR UPDATE OF c SKIP LOCKED",
     notice="NOTIFY lutum_store",
 )
 

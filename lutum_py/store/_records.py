@@ -9,10 +9,8 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterable, Iterator
-from time import time
 from typing import Any, ClassVar, Self, TypeVar, overload
 from uuid import uuid4
-from weakref import WeakSet
 
 from .._call.call import HookOutcome, Hooks
 from .._context.suspension import Decision
@@ -22,13 +20,13 @@ from .._round.resume import check_decision
 from .._session.session import Session
 from .._text.immutable import Settled
 from .._text.json import compact_json, is_whole, shorten
-from .._transcript.assistant import given_by_provider
 from .._transcript.saved import Saved, check_key
-from ..errors import MisuseError, PlanError, ResumeError, StaleError, StoreError
+from ..errors import MisuseError, ResumeError, StaleError, StoreError
 from ..execution._settings import check_flag
 from ._checks import check_toolset, check_word
 from ._claim_order import ClaimOrder, release, reorder
-from ._database import Rows, Statement, StoreLocation, database_at
+from ._database import LostCommit, Rows, Statement, StoreLocation, database_at
+from ._leases import Leases
 from ._rows import (
     CLAIMABLE,
     ENTRY,
@@ -48,7 +46,7 @@ from ._values import Stored, Waiting, waiting_of
 T = TypeVar("T")
 
 
-class _Moved(Exception):
+class Moved(Exception):
     """Something that a step had read was changed before it was written."""
 
 
@@ -88,7 +86,10 @@ class Records(Settled):
         self._database = database_at(where, key, behind_pooler)
         # Plans that were closed here, and that nobody may know to be on record: a save of one
         # failed as it ended.
-        self._unsure: WeakSet[Plan] = WeakSet()
+        self._unsure: list[Plan] = []
+        self._leases = Leases(self._database)
+        # Calls that could not be claimed here, and until when they are left alone.
+        self._unfit: dict[tuple[str, str], float] = {}
         try:
             prepare(self._database, is_there=is_there)
         except BaseException:
@@ -208,9 +209,9 @@ class Records(Settled):
                 continue
             except StoreError:
                 if plan.closed_by is not None:
-                    self._unsure.add(plan)
+                    self._unsure.append(plan)
                 raise
-            self._unsure.discard(plan)
+            self._unsure[:] = [each for each in self._unsure if each is not plan]
             return saved
 
     def _count(self, rows: Rows, head: Head) -> int:
@@ -219,9 +220,7 @@ class Records(Settled):
         found = rows.one(query, head.id)
         return int(found[0]) - head.counted if found and head.round else 0
 
-    def _at_version(
-        self, rows: Rows, id: str, version: int | None, *, stays: bool = False
-    ) -> Head:
+    def _at_version(self, rows: Rows, id: str, version: int | None, *, stays: bool = False) -> Head:
         """Lock a conversation that is at a version, or make it; give it as of the next version."""
         if version is None and not stays:
             made = rows.run(
@@ -234,8 +233,7 @@ class Records(Settled):
                     f"Conversation {id!r} is there already. Pass the `version=` that you loaded."
                 )
             head = Head(id, 1, 0, "", "", "", "", rows.now())
-            head.write(rows, note="", session=None, record=None)
-            return head
+            return head.write(rows, note="", session=None, record=None)
         head = self._head(rows, id)
         if stays:
             return head._replace(version=head.version + 1, changed=rows.now())
@@ -318,7 +316,8 @@ class Records(Settled):
             limit: How many at most; None for all of them.
         """
         with self._database.read() as rows:
-            return ids_in(_page(rows, "SELECT id FROM lutum_conversation WHERE id > ?", after, limit))
+            query = "SELECT id FROM lutum_conversation WHERE id > ?"
+            return ids_in(_page(rows, query, after, limit))
 
     def settled(self, *, after: str = "", limit: int | None = None) -> list[str]:
         """Return the ids of the conversations whose open round has every result, and may go on.
@@ -471,11 +470,12 @@ class Records(Settled):
             if became is None:
                 return None
             try:
-                self._put(tree, self._decided(id, decision))
-            except _Moved:
+                self._put(id, tree.changes(), self._decided(id, decision))
+            except Moved:
                 continue
-            for event in events:
-                tell_event(on_event, event)
+            if on_event is not None:
+                for event in events:
+                    tell_event(on_event, event)
             return became
 
     def _to_decide(self, rows: Rows, id: str, decision: Decision) -> Tree:
@@ -510,37 +510,52 @@ class Records(Settled):
         insert = "INSERT INTO lutum_decision VALUES (?, ?) ON CONFLICT DO NOTHING"
         return insert, (id, decision.decision_id)
 
-    def _put(self, tree: Tree, *more: Statement) -> list[Change]:
-        """Write what was done to the plan of a tree.
+    def _put(self, id: str, changes: list[Change], *more: Statement) -> None:
+        """Write what was done to the plan of a tree; it may be repeated.
 
         Raises:
-            _Moved: Somebody has written to one of these calls since they were read.
+            Moved: Somebody has written to one of these calls since they were read.
         """
-        changes = tree.changes()
 
         def do(rows: Rows) -> None:
-            done = rows.many([*_statements(changes), *more])
+            done = rows.many([*statements(changes), *more])
             if any(count != 1 for count, _ in done[: len(changes)]):
-                raise _Moved
+                raise Moved
             for change in changes:
                 if change.is_end:
                     rows.many(release(change.row, change.entries[-1].id))
-            if any(change.before is None or _is_moved(change) for change in changes):
-                reorder(rows, tree.head.id)
+            if any(change.before is None or is_moved(change) for change in changes):
+                reorder(rows, id)
+            if any(change.is_end or change.row.state in CLAIMABLE for change in changes):
+                rows.many([self._database.notice])
 
-        if changes:
+        try:
             self._database.transact(do)
-        return changes
+        except LostCommit:
+            if not self._is_written(changes[0]):
+                raise
+        except Moved:
+            if not self._is_written(changes[0]):
+                raise
+
+    def _is_written(self, change: Change) -> bool:
+        """Whether an entry is on record, which is known by its own id."""
+        last = change.entries[-1]
+        query = (
+            "SELECT id FROM lutum_entry WHERE conversation = ? AND round = ? AND call = ? AND n = ?"
+        )
+        with self._database.read() as rows:
+            return rows.one(query, last.conversation, last.round, last.call, last.n) == (last.id,)
 
 
-def _is_moved(change: Change) -> bool:
+def is_moved(change: Change) -> bool:
     """Whether a call accesses something else than before, in a round whose order is kept."""
     return change.before is not None and (
         ClaimOrder.of(change.row).in_order and change.before.body != change.row.body
     )
 
 
-def _statements(changes: Iterable[Change]) -> Iterator[Statement]:
+def statements(changes: Iterable[Change]) -> Iterator[Statement]:
     """Yield first one for each row, and after that those for the entries."""
     for row, before, _ in changes:
         if before is None:
@@ -597,7 +612,7 @@ class _Writing:
         self.version = version
         self.order = order
         self.texts = texts
-        self.is_ours = plan in records._unsure
+        self.is_ours = any(each is plan for each in records._unsure)
         # Encoded before the transaction, which others wait for, and in which nothing may fail that
         # is not of the database.
         self.record = plan.round_record()
@@ -625,8 +640,8 @@ class _Writing:
                     f"{id!r}, which has changed since, or it belongs to another store. Load it "
                     "again, and change what you get."
                 )
-            (record,) = head.texts(rows, "record")
-            order = ClaimOrder.read(_parts(record).inner("order"))
+            (kept,) = head.texts(rows, "record")
+            order = ClaimOrder.read(_parts(kept).inner("order"))
             found = SavedCall.where(rows, "conversation = ?", id)
             known = {row.call: row.check(rows.key) for row in found}
         else:
@@ -637,11 +652,12 @@ class _Writing:
         entries, mark = plan.entries_since({call: row.n for call, row in known.items()})
         record = self._record(head)
         made = Changes(head, known, plan, rows.key)
-        changes = made.of(entries, order, _records_of(record, plan))
-        done = rows.many(_statements(changes))
+        changes = made.of(entries, order, _records_of(record))
+        done = rows.many(statements(changes))
         assert all(count == 1 for count, _ in done), "the rows are locked"
         if order.in_order or any(change.row.root != change.row.call for change in changes):
             reorder(rows, id)
+        rows.many([self.records._database.notice])
         counted = sum(mark.values()) - _unwritten(entries, changes)
         text = compact_json({"record": record, "order": order.data})
         head._replace(counted=counted).write(rows, **self.texts, record=text)
@@ -668,11 +684,11 @@ def _unwritten(entries: Iterable[Any], changes: Iterable[Change]) -> int:
     return sum(1 for _ in entries) - sum(len(change.entries) for change in changes)
 
 
-def _records_of(record: dict[str, Any], plan: Plan) -> dict[str, Any]:
+def _records_of(record: dict[str, Any]) -> dict[str, Any]:
     """Return what is needed to read each call of the turn without the others."""
     turn = record["turn"]
     # What the provider ran for the model counts for what a policy allows each of the calls.
-    beside = [] if not _is_given(plan) else [e for e in turn["items"] if e["type"] != "tool_call"]
+    beside = [item for item in turn["items"] if item["type"] == "server_tool"]
     by_id = {each["id"]: each for each in record["calls"]}
     rest = {name: value for name, value in record.items() if name != "place"}
     return {

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, get_args
@@ -285,13 +285,14 @@ class Head(NamedTuple):
                 )
         return [*found]
 
-    def write(self, rows: Rows, **texts: str | None) -> None:
-        """Put it in place of what is there, with those texts that are given."""
-        named = {f"{column}_digest": _digest(text) for column, text in texts.items()}
+    def write(self, rows: Rows, **texts: str | None) -> Self:
+        """Put it in place of what is there, with those texts that are given; return it so."""
+        named: dict[str, Any] = {f"{column}_digest": _digest(text) for column, text in texts.items()}
         head = self._replace(**named)._sealed(rows.key)
         cells = {**dict(zip(Head._fields[1:], head[1:], strict=True)), **texts}
         names = ", ".join(f"{name} = ?" for name in cells)
         rows.run(f"UPDATE lutum_conversation SET {names} WHERE id = ?", *cells.values(), self.id)
+        return head
 
 
 _HEAD_CELLS: Mapping[str, _Kind] = {
@@ -339,6 +340,16 @@ class Entry(NamedTuple):
     def insert(self) -> Statement:
         """Return what inserts it."""
         return f"INSERT INTO lutum_entry ({ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(self)
+
+    def insert_if(self, row: SavedCall) -> Statement:
+        """Return what inserts it, if the row was put in place that counts it."""
+        cells = "?, ?, ?, CAST(? AS BIGINT), ?, ?, ?"
+        which = "conversation = ? AND call = ? AND round = ? AND n = ? AND last = ?"
+        return (
+            f"INSERT INTO lutum_entry ({ENTRY}) SELECT {cells} "
+            f"WHERE EXISTS (SELECT 1 FROM lutum_call WHERE {which})",
+            (*self, row.conversation, row.call, row.round, row.n, row.last),
+        )
 
     @classmethod
     def read(cls, cells: Sequence[Any]) -> Self:
@@ -486,29 +497,43 @@ class SavedCall(NamedTuple):
         marks = ", ".join("?" * len(self))
         return f"INSERT INTO lutum_call ({CALL}) VALUES ({marks})", tuple(self)
 
-    def update(self, n: int, *, claim: str | None = None) -> Statement:
+    def update(self, n: int, *, claim: str | None = None, keeps: int | None = None) -> Statement:
         """Return what puts it in place of what is there, if that has still so many entries.
 
-        The claim is given back unless it is named, and then it has to be that of the row; the lease
-        of the row is how long it holds from now, in milliseconds.
+        Args:
+            n: How many it had.
+            claim: The claim that the row has to have; None for any.
+            keeps: How long that claim goes on, in milliseconds; None gives it back.
         """
-        values = (self.n, self.last, self.body, self.shown, self.seal, self.state)
-        sets = "n = ?, last = ?, body = ?, shown = ?, seal = ?, state = ?, since = {now}"
-        where = "WHERE conversation = ? AND call = ? AND round = ? AND n = ?"
-        found = (self.conversation, self.call, self.round, n)
-        if claim is not None:
-            return (
-                f"UPDATE lutum_call SET {sets}, slot = NULL, due = {{now}} + ? {where} "
-                "AND claim = ?",
-                (*values, self.due, *found, claim),
-            )
-        slot = "CASE WHEN blockers = 0 THEN {now} END" if self.state in CLAIMABLE else "NULL"
-        due = "{now}" if self.state == "ended" else "NULL"
-        return (
-            f"UPDATE lutum_call SET {sets}, slot = {slot}, due = {due}, claim = NULL, "
-            f"worker = NULL, owner = NULL, token = token + 1 {where}",
-            (*values, *found),
+        values: tuple[object, ...] = (
+            *(self.n, self.last, self.body, self.shown, self.seal, self.state, self.shared),
         )
+        sets = (
+            "n = ?, last = ?, body = ?, shown = ?, seal = ?, state = ?, shared = ?, since = {now}"
+        )
+        if keeps is not None:
+            sets, values = f"{sets}, slot = NULL, due = {{now}} + ?", (*values, keeps)
+        else:
+            slot = "CASE WHEN blockers = 0 THEN {now} END" if self.state in CLAIMABLE else "NULL"
+            due = "{now}" if self.state == "ended" else "NULL"
+            sets += (
+                f", slot = {slot}, due = {due}, claim = NULL, worker = NULL, owner = NULL, "
+                "token = token + 1"
+            )
+        which, found = self._if_grown_to(n)
+        if claim is not None:
+            which, found = f"{which} AND claim = ?", (*found, claim)
+        return f"UPDATE lutum_call SET {sets} WHERE {which}", (*values, *found)
+
+    def grow(self, n: int) -> Statement:
+        """Return what counts one more entry, which changes nothing else."""
+        which, found = self._if_grown_to(n)
+        values = (self.n, self.last, self.seal)
+        return f"UPDATE lutum_call SET n = ?, last = ?, seal = ? WHERE {which}", (*values, *found)
+
+    def _if_grown_to(self, n: int) -> tuple[str, tuple[object, ...]]:
+        which = "conversation = ? AND call = ? AND round = ? AND n = ?"
+        return which, (self.conversation, self.call, self.round, n)
 
 
 _SEALED: Final = SavedCall._fields[:9]

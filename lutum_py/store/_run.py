@@ -9,29 +9,26 @@ record before the cancellation goes on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import CancelledError
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from time import monotonic, time
-from typing import Any, NoReturn, TypeVar
-from weakref import WeakValueDictionary
+from threading import Event
+from time import monotonic
+from typing import Any, Final, TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.drivers import HookGenerator, drive
-from .._call.history import Step, steps_of_kind
-from .._call.lifecycle import STAGES
+from .._call.drivers import drive
 from .._call.outcomes import AwaitingCall, SuspendedCall
 from .._context.context import ToolContext
-from .._context.threads import run_in_thread, wait_for_thread
 from .._round.events import CallEvent, CallEventKind, tell_event, tell_row
-from .._round.inner import is_unshown
-from .._round.rows import row_of
+from .._round.inner import is_unshown, settle_within
+from .._round.rows import row_at
+from .._round.sorted_calls import outer_of
 from .._schema.resource_access import meet
 from .._text.own_code import is_interrupt
 from .._transcript.result import ToolResult
-from ..errors import HookError, StaleError
+from ..errors import HookError, StaleError, StoreError
 from ..execution._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
@@ -46,70 +43,27 @@ from ..execution._run import Run, to_its_end
 from ..execution._settings import Settings
 from ._checks import check_sees
 from ._claim_order import ClaimOrder
-from ._inner import Drive
-from ._records import Records
+from ._claims import Claims, Wanted
+from ._interrupt import GRACE_SECONDS, interruptible
+from ._leases import Beat
+from ._records import Moved
 from ._values import Claim
 
 R = TypeVar("R")
 
+_PATIENCE_SECONDS: Final = 30
+"""How long a step is repeated at least that the database failed at."""
 
-def on_this_loop() -> Drive:
-    """Return what runs hooks on this event loop, for the thread that works on the store."""
-    loop = asyncio.get_running_loop()
-
-    async def driven(generator: HookGenerator[R]) -> Callable[[], R]:
-        try:
-            value = await drive(generator)
-        except BaseException as error:
-            if not is_interrupt(error):
-                raise
-            return partial(_raise, error)  # in the thread: here it would tear down the loop
-        return lambda: value
-
-    def run(generator: HookGenerator[R], /) -> R:
-        try:
-            ended = asyncio.run_coroutine_threadsafe(driven(generator), loop).result()
-        except CancelledError:  # of the hook's own: if a run is cancelled, its hooks are waited for
-            raise HookError(
-                "A hook about a call within another let an `asyncio.CancelledError` out, as of a "
-                "task that it awaited. Catch it there, and decide."
-            ) from None
-        return ended()
-
-    return run
-
-
-def _raise(error: BaseException) -> NoReturn:
-    raise error
-
-
-async def beside_hooks(function: Callable[..., R], *arguments: Any) -> R:
-    """Do what waits for hooks on this event loop in a thread of its own.
-
-    The pool of a loop has a few threads. If all of them waited for hooks, a hook that needs one
-    itself, such as to look up a host, would wait for them, and they for it.
-    """
-    thread = run_in_thread(partial(function, *arguments), "hooks")
-    await wait_for_thread(thread)
-    return thread.result().result()
-
-
-# Held from a claim until its call has started, so that a busy loop claims nothing that it cannot
-# start at once. Otherwise the claims of hundreds of conversations would come before the first
-# beginning, their leases would run out meanwhile, and everything would be claimed again. A loop may
-# be blocked, so each has its own; it is gone with the last worker that uses it.
-_CLAIMING: WeakValueDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakValueDictionary()
-
-
-def _claiming_on_this_loop() -> asyncio.Lock:
-    return _CLAIMING.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+AT_ONCE: Final = 16
+"""How many calls a worker claims at once: it starts them one after the other."""
 
 
 @dataclass(eq=False)
 class Worker:
     """Run the calls of one conversation that are ready, and stop when none is."""
 
-    records: Records
+    claims: Claims
+    beat: Beat
     id: str
     toolset: Any
     lease: float
@@ -120,10 +74,10 @@ class Worker:
     raised: list[Exception] = field(default_factory=list[Exception])
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     _tools: set[asyncio.Task[Outcome]] = field(default_factory=set[asyncio.Task[Outcome]])
+    _steps: set[Event] = field(default_factory=set[Event])
     _in_doubt: list[Claim] = field(default_factory=list[Claim])
-    _left: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+    _left: set[str] = field(default_factory=set[str])
     _is_unshown: bool = False
-    _claiming: asyncio.Lock = field(default_factory=_claiming_on_this_loop)
 
     async def run(self) -> None:
         """Run until nothing is ready.
@@ -153,13 +107,48 @@ class Worker:
         for tool in self._tools:
             if tool is not asyncio.current_task():
                 tool.cancel()
+        asyncio.get_running_loop().call_later(GRACE_SECONDS, self._break_off)
+
+    def _break_off(self) -> None:
+        for step in self._steps:
+            step.set()
+
+    async def _step(self, function: Callable[..., R], *arguments: Any) -> R:
+        """Do what waits for the database in a thread; it is broken off after a cancellation."""
+        stop = Event()
+        self._steps.add(stop)
+        if self.is_cut_off:
+            asyncio.get_running_loop().call_later(GRACE_SECONDS, stop.set)
+
+        def work() -> R:
+            with interruptible(stop):
+                return function(*arguments)
+
+        try:
+            return await asyncio.to_thread(work)
+        finally:
+            self._steps.discard(stop)
+
+    async def _repeated(self, claim: Claim, function: Callable[..., R], *arguments: Any) -> R:
+        """Do a step that may be repeated until it is known to be on record."""
+        end = monotonic() + max(claim.lease, _PATIENCE_SECONDS)
+        for pause in pauses():
+            try:
+                return await self._step(function, claim, *arguments)
+            except StaleError:
+                raise
+            except StoreError:
+                if self.is_cut_off or monotonic() + pause > end:
+                    raise
+            await asyncio.sleep(pause)
+        raise AssertionError("pauses never end")
 
     async def _run(self) -> None:
         tasks: set[asyncio.Task[None]] = set()
         while True:
-            task = None if self._is_unshown else await self._next(len(tasks))
-            if task is not None:
-                tasks.add(task)
+            begun = set() if self._is_unshown else await self._next(len(tasks))
+            if begun:
+                tasks |= begun
             elif await self._decided():
                 continue
             elif tasks:
@@ -167,24 +156,29 @@ class Worker:
             else:
                 return
 
-    async def _next(self, running: int) -> asyncio.Task[None] | None:
-        """Claim a call, if one is ready, and return the task that runs it, once it has started."""
-        if self.is_stopping or running == self.settings.limit:
-            return None
-        async with self._claiming:
-            try:
-                claim = await asyncio.to_thread(
-                    self.records._claim_ready, self.id, self.toolset, self.lease, self._left
-                )
-            except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
-                self._fail(error)
-                return None
-            if claim is None:
-                return None
+    async def _next(self, running: int) -> set[asyncio.Task[None]]:
+        """Claim calls that are ready, and return the tasks that run them, once they have started.
+
+        No more are claimed than may be started at once.
+        """
+        limit = self.settings.limit
+        free = AT_ONCE if limit is None else min(AT_ONCE, limit - running)
+        if self.is_stopping or free <= 0:
+            return set()
+        again = [tool.name for tool in self.toolset if tool.definition.idempotent]
+        passed = [(self.id, call) for call in self._left]
+        wanted = Wanted(self.id, self.beat.id, passed, again)
+        try:
+            claims = await self._step(self.claims._claim, self.toolset, wanted, self.lease, free)
+        except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
+            self._fail(error)
+            return set()
+        tasks: set[asyncio.Task[None]] = set()
+        for claim in claims:
             has_begun = asyncio.Event()
-            task = asyncio.create_task(self._work(claim, has_begun))
+            tasks.add(asyncio.create_task(self._work(claim, has_begun)))
             await has_begun.wait()
-            return task
+        return tasks
 
     async def _decided(self) -> bool:
         """Let hooks decide about what was requested elsewhere; whether there was anything."""
@@ -194,13 +188,34 @@ class Worker:
         if self.settings.hooks is None or self.is_stopping:
             return False
         try:
-            given = (self.id, self.toolset, self.settings.hooks, on_this_loop(), is_due)
-            decided = await beside_hooks(self.records._decide_within, *given)
+            decided = await self._decide_within(is_due)
         except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
             return False
         self._tell_all(decided or ())
         return decided is not None
+
+    async def _decide_within(self, is_due: bool) -> list[CallEvent] | None:
+        """Decide about what calls requested, and nobody decided about; None if there is nothing.
+
+        Args:
+            is_due: Whether after-hooks have to see what somebody decided within a call.
+        """
+        hooks, all_events = self.settings.hooks, list[CallEvent]()
+        assert hooks is not None
+        is_any = False
+        for tree in await self._step(self.claims._asking_trees, self.id, is_due):
+            events: list[CallEvent] = []
+            plan = tree.open(self.toolset)
+            await drive(settle_within(plan, hooks, events.append))
+            changes = tree.changes()
+            if not changes:
+                continue
+            is_any = True
+            with suppress(Moved):  # else it is looked at again, with what is there now
+                await self._step(self.claims._put, self.id, changes)
+                all_events += events
+        return all_events if is_any else None
 
     def _fail(self, error: BaseException) -> None:
         """Keep what is raised in the end; an interrupt stops what runs, and is raised first."""
@@ -219,19 +234,19 @@ class Worker:
             has_begun: Is set once the next call may be claimed.
         """
         try:
-            with suppress(StaleError), self.records._at_work(claim):
+            with suppress(StaleError):
                 run = self._prepared(claim)
                 if isinstance(run, Run) and self._is_behind_doubt(claim, run.call):
-                    self._left.add(claim._row[:2])
+                    self._left.add(claim.call.id)
                     run = None
                 if run is None:
-                    await asyncio.to_thread(self.records.release, claim)
+                    await self._step(self.claims.release, claim)
                 elif isinstance(run, ToolResult):
                     has_begun.set()  # hooks may see it, and take their time
-                    await self._finish(claim, claim.call, run)
+                    await self._finish(claim, run)
                 elif run.is_stopped:  # by its context: it neither starts nor has a span
                     has_begun.set()
-                    await self._finish(claim, run.call, await run.run())
+                    await self._finish(claim, await run.run())
                 else:
                     await self._run_claimed(claim, run, has_begun)
         except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
@@ -254,7 +269,7 @@ class Worker:
             check_sees(claim, self.settings.hooks)
             if claim.result is not None:
                 return claim.result
-            call = claim._to_run()
+            call = self.claims._handed_out(claim)
             # Always with a context, so that there is a token by which a lost lease stops the tool.
             make = self.settings.context
             context = ToolContext.for_call(call) if make is None else make(call)
@@ -282,40 +297,37 @@ class Worker:
         """
         while monotonic() >= asked + claim.lease:
             claim.lease *= 2  # or a loop that is always this late would never start the call
-            asked = await asyncio.to_thread(_timed, self.records.renew, claim)
+            asked = await self._step(_timed, self.claims.renew, claim)
 
     async def _run_claimed(self, claim: Claim, run: Run, has_begun: asyncio.Event) -> None:
         """Run a call, and put on record that it starts and how it ends."""
-        is_ours = asyncio.Event()
-        renewing = asyncio.create_task(self._renew(claim, run, is_ours))
-        try:
-            outcome = await self._outcome(run, partial(self._start, claim, run, has_begun, is_ours))
-        finally:
-            is_lost = renewing.done()
-            renewing.cancel()
-            with suppress(asyncio.CancelledError):
-                await renewing
+        loop, is_lost = asyncio.get_running_loop(), False
+
+        def lose() -> None:
+            nonlocal is_lost
+            is_lost = True
+            run.cancel("its lease was lost, and somebody else has taken the call")
+
+        key = (claim.id, claim.call.id, claim._claim)
+        with self.beat.watched(*key, partial(loop.call_soon_threadsafe, lose)):
+            outcome = await self._outcome(run, partial(self._start, claim, run, has_begun))
         if is_lost and claim.idempotent and was_stopped(outcome):
             return  # it was this worker that failed, not the call: it is claimed and run again
         if run.is_unstarted:
-            await self._take_back(claim, run.call, outcome)
+            await self._take_back(claim, outcome)
             return
         if is_in_doubt(outcome):
             self._in_doubt.append(claim)
-        await self._finish(claim, run.call, outcome)
+        await self._finish(claim, outcome)
 
-    async def _start(
-        self, claim: Claim, run: Run, has_begun: asyncio.Event, is_ours: asyncio.Event
-    ) -> None:
+    async def _start(self, claim: Claim, run: Run, has_begun: asyncio.Event) -> None:
         """Put on record that a call starts, which is done when `around` is open."""
-        asked = await asyncio.to_thread(_timed, self.records.start, claim)
+        asked = await self._repeated(claim, partial(_timed, self.claims.start))
         has_begun.set()
         await self._confirm(claim, asked)
-        is_ours.set()
         call = run.call
-        claim._let_go(call)
-        goes_on = any(steps_of_kind(call._history, "requested"))
-        self._tell(claim, "continued" if goes_on else "started", call)
+        goes_on = claim._tree.has_requested(call.id)
+        self._tell(claim, "continued" if goes_on else "started")
         # Only now may the task be cancelled: a step of the database would go on in its thread.
         tool: Any = asyncio.current_task()
         self._tools.add(tool)
@@ -323,7 +335,7 @@ class Worker:
             tool.cancel()
         await asyncio.sleep(0)  # the listener may have cancelled the run: then no tool is called
 
-    async def _take_back(self, claim: Claim, call: AnyToolCall, outcome: Outcome) -> None:
+    async def _take_back(self, claim: Claim, outcome: Outcome) -> None:
         """Let others run a call that is claimed, or on record as started, and whose tool was not.
 
         Only a person or the program decides that a call is not executed: the outcome is for who
@@ -331,8 +343,7 @@ class Worker:
         """
         self.is_stopping = True  # or this worker would claim it at once, over and over
         self.outcomes.append(outcome)
-        call._hold()
-        await asyncio.to_thread(self.records._take_back, claim)
+        await self._step(self.claims._take_back, claim)
 
     def _is_behind_doubt(self, claim: Claim, call: AnyToolCall) -> bool:
         """Whether a call of this run may still work on what the call of a claim accesses.
@@ -340,28 +351,29 @@ class Worker:
         A tool that was stopped may still write the file that the next call reads. Whoever asked for
         this run sees that its outcome is unknown, and decides: the next run does not wait.
         """
-        return ClaimOrder.of(claim._row).in_order and any(
+        order = ClaimOrder.of(claim._tree.rows[claim.call.id])
+        return order.in_order and any(
             meet(doubtful.call.accesses, call.accesses)
-            and all(outer.id != call.id for outer in doubtful._outer.calls)
+            and all(outer.id != call.id for outer in _outer(doubtful))
             for doubtful in self._in_doubt
         )
 
-    async def _finish(self, claim: Claim, call: AnyToolCall, outcome: Outcome) -> None:
+    async def _finish(self, claim: Claim, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
-        hooks, driving = self.settings.hooks, on_this_loop()
-        in_thread = asyncio.to_thread if hooks is None else beside_hooks
+        events: list[CallEvent] = []
+        settling = self.claims._settling(claim, outcome, self.settings.hooks)
         try:
-            done = await in_thread(self.records._finish, claim, outcome, hooks, driving)
+            outcome, events = await drive(settling)
         except BaseException as error:
             is_of_hook = isinstance(error, HookError) or is_interrupt(error)
             if not (is_of_hook and isinstance(outcome, AwaitingCall)):
+                await self._repeated(claim, self.claims._keep_ended, outcome, error)
                 raise
             # What it requested stays `unreviewed`, so that its model need not be asked again.
             self._fail(error)
-            done = await asyncio.to_thread(self.records._finish, claim, outcome, None, driving)
-        outcome, events = done
+        await self._repeated(claim, self.claims._end, outcome)
         if not isinstance(outcome, AwaitingCall):
-            self._tell(claim, "ended", call, outcome)
+            self._tell(claim, "ended", outcome)
         self._tell_all(events)
 
     async def _outcome(self, run: Run, start: Callable[[], Awaitable[None]]) -> Outcome:
@@ -395,42 +407,18 @@ class Worker:
         why = f": {type(error).__name__} came before it."
         return run.outcome or not_executed(run.call, why)
 
-    async def _renew(self, claim: Claim, run: Run, is_ours: asyncio.Event) -> None:
-        """Renew a lease until the tool has ended; if somebody else has the call, stop the tool.
-
-        A lease that ran out is no reason to stop: a renewal is late where this process is busy or
-        the database is away, and the call is this worker's until somebody takes it.
-        """
-        await is_ours.wait()
-        is_taken = False
-        while not is_taken:
-            await asyncio.sleep(claim.lease / 3)
-            try:
-                await asyncio.to_thread(self.records.renew, claim)
-            except Exception as error:  # noqa: BLE001 - it may work again before somebody takes it
-                is_taken = isinstance(error, StaleError)
-        run.cancel("its lease was lost, and somebody else has taken the call")
-
     def _tell(
         self,
         claim: Claim,
         kind: CallEventKind,
-        call: AnyToolCall,
         outcome: SuspendedCall | ToolResult | None = None,
     ) -> None:
         if self.settings.on_event is None:
             return
         on_event = self._on_event
         if isinstance(outcome, SuspendedCall):
-            tell_row(on_event, "suspended", row_of(call, "suspended", outer=claim._outer))
-        elif outcome is None:
-            at, by = claim._started  # the call itself writes this as it begins, which is next
-            history = call._history
-            at = max(history[-1].at, time() if at is None else at)
-            started = Step("started", STAGES["running"], at, by)
-            tell_row(on_event, kind, row_of(call, history=(*history, started), outer=claim._outer))
-        else:
-            tell_row(on_event, kind, row_of(call, "finished", outcome, outer=claim._outer))
+            kind = "suspended"
+        tell_row(on_event, kind, row_at(claim._tree.plan, claim.call))
 
     def _tell_all(self, events: Iterable[CallEvent]) -> None:
         if self.settings.on_event is not None:
@@ -447,6 +435,18 @@ class Worker:
                 raise
             self._fail(error)
             return None
+
+
+def pauses() -> Iterator[float]:
+    """Yield how long to wait before each next attempt, in seconds: longer each time, up to 0.5."""
+    pause = 0.01
+    while True:
+        yield pause
+        pause = min(2 * pause, 0.5)
+
+
+def _outer(claim: Claim) -> tuple[AnyToolCall, ...]:
+    return outer_of(claim._tree.plan, claim.call.id)
 
 
 def _timed(step: Callable[[Claim], object], claim: Claim) -> float:

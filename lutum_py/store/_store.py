@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import TypeVar, Unpack
 
 from .._call.call import Hooks
 from .._round.events import OnEvent
 from ..execution._settings import ContextFor, RunOptions
 from ._checks import check_lease, check_toolset, check_wait, check_word, checked_run
+from ._claims import Claims
 from ._database import StoreLocation
 from ._hold import Hold
-from ._records import Records
+from ._interrupt import in_thread
+from ._leases import Beat
 from ._run import Worker
 from ._values import Stored
 
@@ -47,7 +51,7 @@ def open_store(
     return Store(where, key=key, owner=owner, behind_pooler=behind_pooler)
 
 
-class Store(Records):
+class Store(Claims):
     """Keep the conversations of one application, made by `open_store`.
 
     It is thread-safe, and a context manager. A forked process needs a store of its own.
@@ -152,5 +156,15 @@ class Store(Records):
         settings = checked_run(
             lease=lease, limit=limit, on_event=on_event, hooks=hooks, context=context, **options
         )
-        await Worker(self, id, toolset, lease, settings).run()
-        return await asyncio.to_thread(self.load, id, toolset)
+        async with self._beating(lease) as beat:
+            await Worker(self, beat, id, toolset, lease, settings).run()
+        return await in_thread(self.load, id, toolset)
+
+    @asynccontextmanager
+    async def _beating(self, lease: float) -> AsyncGenerator[Beat]:
+        held = self._leases.held(lease)
+        beat = await in_thread(held.__enter__)
+        try:
+            yield beat
+        finally:
+            await asyncio.to_thread(held.__exit__, None, None, None)

@@ -7,8 +7,10 @@ a call is decided in one place, its history, and a claim costs the same in a rou
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import count
 from time import time
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -16,9 +18,12 @@ from uuid import uuid4
 
 from .._call.call import AnyToolCall
 from .._call.history import iso_time
+from .._call.outcomes import NotEnded, SuspendedCall
+from .._round.ending import ResultLike, as_results
 from .._round.plan import ToolRoundPlan
+from .._round.plan_json import check_bytes
 from .._text.json import compact_json
-from .._transcript.result import ToolResult, dump_result
+from .._transcript.result import dump_result
 from ..errors import PlanError, StoreError
 from ._claim_order import ClaimOrder
 from ._database import Rows
@@ -139,6 +144,21 @@ class Tree:
             for id in call_ids
         )
 
+    def add(self, call_id: str, step: Mapping[str, Any]) -> None:
+        """Let one more thing happen to a call of the plan."""
+        _, mark = self.plan.entries_since(self._mark)
+        self.plan.add_entries([{"call": call_id, "n": mark[call_id], "steps": [step]}])
+
+    def advance(self, changes: Iterable[Change]) -> None:
+        """Go on from changes that were written."""
+        for row, _, _ in changes:
+            self.rows[row.call] = row
+            self._mark[row.call] = row.n
+
+    def has_requested(self, call_id: str) -> bool:
+        """Whether a call has requested others."""
+        return any(row.requested_by == call_id for row in self.rows.values())
+
     def changes(self, order: ClaimOrder | None = None) -> list[Change]:
         """Return what was done to the plan since it was opened."""
         new, _ = self.plan.entries_since(self._mark)
@@ -169,6 +189,8 @@ class Changes:
     ) -> None:
         self.head = head
         self.rows = {**rows}
+        self.known = Counter(row.requested_by for row in rows.values())
+        self.places: dict[str | None, count[int]] = {}
         self.plan = plan
         self.key = key
         self.states = {id: (state, call) for id, state, call in _stands(plan)}
@@ -206,17 +228,21 @@ class Changes:
             entry = Entry(self.head.id, self.head.round, id, each["n"], uuid4().hex, body)
             entries.append(entry.sealed(last, self.key))
             last = entries[-1].seal
-        state, call = self.states.get(id, ("done", None))
+        state, call = self.states.get(id, _DONE)
         row = self._new(id, group[0], call) if before is None else before
-        body = row.parsed_body.data
+        data = row.parsed_body.data
         if call is not None:
-            body |= order.row_data(call)
+            data |= order.row_data(call)
+        for requested in [step["requested"] for each in group for step in _asks(each)]:
+            data["requested"] = True
+            if self.key is None:
+                check_bytes([{**requested, "call": id}])
         row = row._replace(
             n=group[-1]["n"] + 1,
             last=last,
             state=state,
-            body=compact_json(body),
-            shown=self._shown(id, body) if state == "waiting" else "",
+            body=compact_json(data),
+            shown=self._shown(id, data) if state == "waiting" else "",
             shared=int(bool(order.across)),
         )
         self.rows[id] = row = row.sealed(self.key)
@@ -226,14 +252,16 @@ class Changes:
         """Make the row of a call that another requested, or of one of a new round."""
         by = first["steps"][0].get("by")  # the call that requested it
         if by is None:
-            root, body = id, {"record": self.records[id]}
+            root, data = id, {"record": self.records[id]}
+            if program := self.plan.ancestors(id):
+                data["ancestors"] = [asdict(each) for each in program]
         else:  # to read it is to read the call of the turn
             root = self.rows[by].root
-            body = {"record": self.rows[root].parsed_body.data["record"], "requested_by": by}
-        place = sum(row.requested_by == by for row in self.rows.values())
-        name, body = "" if call is None else call.name, compact_json(body)
+            data = {"record": self.rows[root].parsed_body.data["record"], "requested_by": by}
+        place = next(self.places.setdefault(by, count(self.known.get(by, 0))))
+        name, text = "" if call is None else call.name, compact_json(data)
         return SavedCall(
-            *(self.head.id, id, root, place, self.head.round, 0, "", body, "", "", "ready"),
+            *(self.head.id, id, root, place, self.head.round, 0, "", text, "", "", "ready"),
             *(name, 0, self.head.changed),
         )
 
@@ -247,18 +275,27 @@ class Changes:
             for step in steps
         ]
         try:
-            return compact_json({
-                "id": id,
-                "tool": row.tool,
-                "digest": waiting.digest,
-                "proposed": row.proposed,
-                "arguments": waiting.arguments,
-                "ticket": waiting.ticket.to_dict(),
-                "ancestors": [*body.get("ancestors", ()), *within],
-                "line": lines,
-            })
+            return compact_json(
+                {
+                    "id": id,
+                    "tool": row.tool,
+                    "digest": waiting.digest,
+                    "proposed": row.proposed,
+                    "arguments": waiting.arguments,
+                    "ticket": waiting.ticket.to_dict(),
+                    "ancestors": [*body.get("ancestors", ()), *within],
+                    "line": lines,
+                }
+            )
         except ValueError as error:
             raise PlanError(f"What waits of call {id!r} is not JSON: {error}") from error
+
+
+_DONE: tuple[State, None] = ("done", None)
+
+
+def _asks(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [step for step in entry["steps"] if step["kind"] == "requested"]
 
 
 def _stands(plan: Plan) -> Iterable[tuple[str, State, AnyToolCall]]:
@@ -276,9 +313,12 @@ def _stands(plan: Plan) -> Iterable[tuple[str, State, AnyToolCall]]:
         yield call.id, state, call
 
 
-def late_entry(plan_entry_count: int, call: str, outcome: str, result: ToolResult | None) -> Any:
-    """Return the entry for the outcome of a run that is over, as a plan takes it."""
-    step: dict[str, Any] = {"kind": "late", "at": iso_time(time()), "verdict": outcome}
-    if result is not None:
-        step["result"] = dump_result(result)
-    return {"call": call, "n": plan_entry_count, "steps": [step]}
+def late_steps(outcome: ResultLike | NotEnded) -> str:
+    """Write down what a run came to that is over, as the body of an entry."""
+    results, waits = as_results([outcome])
+    step: dict[str, Any] = {"kind": "late", "at": iso_time(time())}
+    if waits:
+        step["verdict"] = "suspended" if isinstance(waits[0], SuspendedCall) else "requested"
+    else:
+        step |= {"verdict": results[0].status, "result": dump_result(results[0])}
+    return compact_json([step])

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from time import time
+from threading import Lock
 from typing import Any, ClassVar, Generic, TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.history import CONTINUED, CallStep, end_of
+from .._call.history import CallStep, end_of
 from .._call.outcomes import PendingDecision
 from .._context.suspension import SuspendTicket
 from .._round.plan import ToolRoundPlan
-from .._round.rows import Ancestor, Ancestry
-from .._round.sorted_calls import stored_as
+from .._round.rows import Ancestor
 from .._round.step_json import load_ticket
 from .._session.session import Session
 from .._text.immutable import SetOnce
@@ -20,6 +19,7 @@ from .._transcript.result import ToolResult
 from .._transcript.saved import Saved
 from ..errors import MisuseError
 from ._rows import SavedCall
+from ._tree import Change, Tree
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -71,6 +71,7 @@ class Waiting(PendingDecision):
         arguments: The final ones, with defaults, and with secrets masked.
         digest: Names tool, schema and final arguments: what an approval is bound to.
         ticket: What is asked.
+        since: When it began to wait, by the clock of the database, in seconds since 1970.
         steps: What happened to the call so far.
         ancestors: The calls that it is within, the outermost first: none, for one of the turn.
     """
@@ -82,17 +83,18 @@ class Waiting(PendingDecision):
     arguments: Any
     digest: str
     ticket: SuspendTicket
+    since: float = field(default=0.0, compare=False)
     steps: tuple[CallStep, ...] = field(default=(), compare=False, repr=False)
     ancestors: tuple[Ancestor, ...] = field(default=(), compare=False, repr=False)
-    _round: int = field(default=0, compare=False, repr=False)
+    _round: str = field(default="", compare=False, repr=False)
 
     def _of(self) -> tuple[str, str, str, str | None]:
-        return self.call_id, self.tool, self.digest, stored_as(self.id, self._round)
+        return self.call_id, self.tool, self.digest, self._round or None
 
 
 def waiting_of(row: SavedCall) -> Waiting:
     """Read a row that waits for a decision."""
-    saved = row.parsed_body
+    saved = row.parsed_shown
     return Waiting(
         row.conversation,
         saved.get("id", str),
@@ -101,6 +103,7 @@ def waiting_of(row: SavedCall) -> Waiting:
         saved.data.get("arguments"),
         saved.get("digest", str),
         load_ticket(saved),
+        row.since / 1000,
         tuple(_shown_step(each) for each in saved.each("line")),
         tuple(
             Ancestor(each.get("id", str), each.get("tool", str), each.data.get("arguments"))
@@ -122,8 +125,8 @@ class Claim(SetOnce):
     Attributes:
         id: The id of the conversation.
         call: The call, to look at and to answer; it refuses to run until `store.start(claim)`.
-        key: `<id>/<round>/<idempotency key>`, for services that ask for a key: the same at every
-            try of this call with these arguments.
+        key: `<round>/<idempotency key>`, for services that ask for a key: the same at every try of
+            this call with these arguments. The id of the round is random.
         token: Grows with each claim of this call, for services that refuse an older one.
         in_doubt: Whether somebody started it and recorded no result: it may have had its effects.
         lease: How long it is yours, in seconds, from the claim, `start` or `renew` on; another one
@@ -139,14 +142,13 @@ class Claim(SetOnce):
     token: int
     in_doubt: bool
     lease: float
-    _toolset: Any = field(repr=False)
-    _row: SavedCall = field(repr=False)
-    _outer: Ancestry = field(repr=False)
-    _owes_after: bool = field(default=False, repr=False)
-    _is_started: bool = field(default=False, repr=False)
-    _started: tuple[float | None, str | None] = field(default=(None, None), repr=False)
-    _started_body: str = field(default="", repr=False)
+    _tree: Tree = field(repr=False)
+    _claim: str = field(repr=False)
+    _lock: Any = field(default_factory=Lock, repr=False)
     _given: AnyToolCall | None = field(default=None, repr=False)
+    _starting: list[Change] = field(default_factory=list[Change], repr=False)
+    _is_started: bool = field(default=False, repr=False)
+    _ending: list[Change] | None = field(default=None, repr=False)
 
     @property
     def result(self) -> ToolResult | None:
@@ -161,22 +163,3 @@ class Claim(SetOnce):
     def idempotent(self) -> bool:
         """Whether the tool may be run again with the same key without harm."""
         return self.call.selector.definition.idempotent
-
-    def _to_run(self) -> AnyToolCall:
-        """Return the call to run, now that its start is on record; one in doubt goes on."""
-        call = self.call
-        if call._stage.name == "in_doubt":  # it is asked for more than once
-            call._append("retried", verdict=CONTINUED)
-        self._let_go(call)
-        return call
-
-    def _let_go(self, call: AnyToolCall) -> None:
-        """Let a call run as what the claim gives: it starts when the store has on record."""
-        call._let_go(self._started, f"{self.id}/{self._row.round}/")
-        self._given = call
-
-    def _ended_at(self, result: ToolResult) -> float:
-        """Say when a result came: when the call ended with it that the claim gave, or now."""
-        end = end_of((self._given or self.call)._history)
-        is_own = end is not None and end.detail is result
-        return time() if end is None or not is_own else end.at

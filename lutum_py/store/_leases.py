@@ -1,0 +1,139 @@
+"""Keep what this process has claimed: one row of the database, however many calls it runs.
+
+A renewal for each call would be a write for each, which grows with the calls that run and meets
+their ends in deadlocks. So the claims of the workers of a process go by the lease of the process.
+It is renewed in a thread: a loop that is busy loses no lease.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from uuid import uuid4
+
+from ..errors import LutumError
+from ._database import Database
+
+Lost = Callable[[], object]
+"""Is called, in the thread of the renewals, if somebody else has taken a call."""
+
+
+class Leases:
+    """Renew the leases of the workers of a store; those of one length share a row.
+
+    Args:
+        database: The database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._beats: dict[float, Beat] = {}
+
+    @contextmanager
+    def held(self, lease: float) -> Generator[Beat]:
+        """Hold a lease while the block runs.
+
+        Args:
+            lease: How long it holds without a renewal, in seconds.
+
+        Raises:
+            StoreError: The database failed.
+        """
+        with self._lock:
+            beat = self._beats.get(lease)
+            if beat is None:
+                beat = self._beats[lease] = Beat(self._database, lease)
+            beat.users += 1
+        try:
+            beat.begin()
+            yield beat
+        finally:
+            with self._lock:
+                beat.users -= 1
+                if beat.users == 0:
+                    del self._beats[lease]
+            if beat.users == 0:
+                beat.end()
+
+
+class Beat:
+    """One lease, renewed by a thread.
+
+    Attributes:
+        id: Names it in the rows of calls.
+        users: How many blocks hold it.
+    """
+
+    def __init__(self, database: Database, lease: float) -> None:
+        self.id = uuid4().hex
+        self.users = 0
+        self._database = database
+        self._milliseconds = round(1000 * lease)
+        self._lease = lease
+        self._begun = threading.Lock()
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._watched: dict[tuple[str, str, str], Lost] = {}
+
+    def begin(self) -> None:
+        """Take the lease, if that was not done before."""
+        with self._begun:
+            if self._thread is None:
+                self._take()
+                self._thread = threading.Thread(target=self._keep, name="lutum-lease", daemon=True)
+                self._thread.start()
+
+    def end(self) -> None:
+        """Give the lease back; if the database fails, it runs out."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+            with suppress(LutumError):
+                self._database.beat(("DELETE FROM lutum_worker WHERE id = ?", (self.id,)))
+
+    @contextmanager
+    def watched(self, id: str, call: str, claim: str, lost: Lost) -> Generator[None]:
+        """Call a function if somebody else takes a call while the block runs."""
+        self._watched[id, call, claim] = lost
+        try:
+            yield
+        finally:
+            del self._watched[id, call, claim]
+
+    def _take(self) -> None:
+        self._database.beat(
+            (
+                "INSERT INTO lutum_worker VALUES (?, {now} + ?) "
+                "ON CONFLICT (id) DO UPDATE SET until = excluded.until",
+                (self.id, self._milliseconds),
+            ),
+            # Left behind by processes that were killed.
+            ("DELETE FROM lutum_worker WHERE until < {now} - 86400000", ()),
+        )
+
+    def _keep(self) -> None:
+        # A third of it: one attempt may fail, and a second is still in time.
+        while not self._over.wait(self._lease / 3):
+            with suppress(LutumError):  # it may work again before somebody takes a call
+                self._renew()
+
+    def _renew(self) -> None:
+        ((renewed, _),) = self._database.beat(
+            (
+                "UPDATE lutum_worker SET until = {now} + ? WHERE id = ? AND until > {now}",
+                (self._milliseconds, self.id),
+            )
+        )
+        if renewed:
+            return
+        # It ran out: this process was stopped, or the database was away. Who has not lost a call
+        # by that goes on.
+        self._take()
+        for key, lost in [*self._watched.items()]:
+            ((_, found),) = self._database.beat(
+                ("SELECT claim FROM lutum_call WHERE conversation = ? AND call = ?", key[:2])
+            )
+            if found != [(key[2],)]:
+                lost()
