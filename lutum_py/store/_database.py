@@ -108,6 +108,7 @@ class Database:
         self._listening = Lock()
         self._listener: Any = None
         self._noticed = Condition()
+        self._notices = 0
 
     @property
     def name(self) -> str:
@@ -239,7 +240,11 @@ class Database:
     def notify(self) -> None:
         """Wake those who wait for a notice: all on PostgreSQL, those of this process on SQLite."""
         self.batch(self.notice)
+        self._wake()
+
+    def _wake(self) -> None:
         with self._noticed:
+            self._notices += 1
             self._noticed.notify_all()
 
     def wait_for_notice(self, timeout: float) -> None:
@@ -249,16 +254,17 @@ class Database:
         on a connection of its own. There is none behind a pooler or with the user's own pool.
         """
         self._check()
+        seen = self._notices
         if self._listening.acquire(blocking=False):
             try:
                 if self._listen(timeout):
-                    with self._noticed:
-                        self._noticed.notify_all()
+                    self._wake()
                     return
             finally:
                 self._listening.release()
         with self._noticed:
-            wait_until(self._noticed.wait, timeout)
+            # A wait that has just timed out does not notice a notice that comes right then.
+            wait_until(lambda part: self._noticed.wait(part) or self._notices > seen, timeout)
 
     def _listen(self, timeout: float) -> bool:
         """Listen for as long as that; return whether it could be done."""
@@ -286,8 +292,7 @@ class Database:
             return
         self._backend.steps.close()
         self._backend.renewals.close()
-        with self._noticed:
-            self._noticed.notify_all()
+        self._wake()
         if self._listening.acquire(blocking=False):
             self._drop_listener()
 

@@ -11,7 +11,8 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -505,15 +506,13 @@ def test_a_lost_answer_to_a_commit_is_told(postgres: Postgres, proxy: Proxy) -> 
             with database.write() as rows:
                 rows.run(INSERT, 3, "c")
 
-        for at, step in enumerate(
-            (
-                written,
-                lambda: database.transact(lambda rows: rows.run(INSERT, 4, "d")),
-                lambda: database.batch((INSERT, (5, "e")), (UPDATE, (5,))),
-                lambda: database.beat((INSERT, (6, "f")), (UPDATE, (6,))),
-            ),
-            3,
-        ):
+        steps: tuple[Callable[[], object], ...] = (
+            written,
+            lambda: database.transact(lambda rows: rows.run(INSERT, 4, "d")),
+            lambda: database.batch((INSERT, (5, "e")), (UPDATE, (5,))),
+            lambda: database.beat((INSERT, (6, "f")), (UPDATE, (6,))),
+        )
+        for at, step in enumerate(steps, 3):
             proxy.loses = b"COMMIT\0"
             with pytest.raises(LostCommit, match=r"not known whether .* step may be repeated"):
                 step()
@@ -800,6 +799,6 @@ def test_without_notices_a_wait_is_a_sleep(postgres: Postgres, tmp_path: Path) -
             began = time.monotonic()
             database.wait_for_notice(0.3)
             assert 0.2 < time.monotonic() - began < 3
-        with threads(lambda: suppress(StoreError) and database.wait_for_notice(1)):
+        with threads(partial(database.wait_for_notice, 1)):
             time.sleep(0.3)
             database.close()
