@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from .._text.json import shorten
 from ..errors import MisuseError, StoreError
 from ._backend import BUSY_SECONDS, Backend, Done, Row, Source, SqlDialect, Statement, Step
-from ._interrupt import pause, wait_until
+from ._interrupt import is_interrupted, pause, wait_until
 from ._postgres import ConnectionPool, StoreLocation, postgres_at, postgres_of
 from ._sqlite import Sqlite
 
@@ -194,6 +194,9 @@ class Database:
         step = Step()
         try:
             step.connection = source.take()
+            if is_interrupted():
+                step.begun = True  # the connection is as good as before
+                raise StoreError("The caller was cancelled. Nothing was changed.")
             yield step
         except self._backend.error as error:
             is_kept = self._undo(step)

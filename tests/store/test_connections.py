@@ -660,6 +660,23 @@ def test_an_interrupt_is_for_one_thread() -> None:
     assert time.monotonic() - began >= 0.15
 
 
+def test_no_step_begins_after_an_interrupt(database: Database) -> None:
+    """Whatever it would take, and its connection stays."""
+    stop = threading.Event()
+    with interruptible(stop):
+        database.batch((INSERT, (3, "c")))
+        stop.set()
+        count = len(made)
+        for do in (database.batch, database.beat):
+            with pytest.raises(StoreError, match=r"was cancelled\. Nothing was changed"):
+                do((INSERT, (4, "d")))
+        with pytest.raises(StoreError, match="was cancelled"), database.read():
+            pass
+    with database.read() as rows:
+        assert rows.one("SELECT count(*) FROM one") == (3,)
+    assert len(made) <= count + 1  # that of the renewals
+
+
 # What errors show.
 
 
