@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from .._text.json import shorten
 from ..errors import MisuseError, StoreError
 from ._backend import BUSY_SECONDS, Backend, Done, Row, Source, SqlDialect, Statement, Step
-from ._interrupt import pause, wait_until
+from ._interrupt import is_interrupted, pause, wait_until
 from ._postgres import ConnectionPool, StoreLocation, postgres_at, postgres_of
 from ._sqlite import Sqlite
 
@@ -108,6 +108,7 @@ class Database:
         self._listening = Lock()
         self._listener: Any = None
         self._noticed = Condition()
+        self._notices = 0
 
     @property
     def name(self) -> str:
@@ -193,6 +194,9 @@ class Database:
         step = Step()
         try:
             step.connection = source.take()
+            if is_interrupted():
+                step.begun = True  # the connection is as good as before
+                raise StoreError("The caller was cancelled. Nothing was changed.")
             yield step
         except self._backend.error as error:
             is_kept = self._undo(step)
@@ -239,7 +243,11 @@ class Database:
     def notify(self) -> None:
         """Wake those who wait for a notice: all on PostgreSQL, those of this process on SQLite."""
         self.batch(self.notice)
+        self._wake()
+
+    def _wake(self) -> None:
         with self._noticed:
+            self._notices += 1
             self._noticed.notify_all()
 
     def wait_for_notice(self, timeout: float) -> None:
@@ -249,16 +257,17 @@ class Database:
         on a connection of its own. There is none behind a pooler or with the user's own pool.
         """
         self._check()
+        seen = self._notices
         if self._listening.acquire(blocking=False):
             try:
                 if self._listen(timeout):
-                    with self._noticed:
-                        self._noticed.notify_all()
+                    self._wake()
                     return
             finally:
                 self._listening.release()
         with self._noticed:
-            wait_until(self._noticed.wait, timeout)
+            # A wait that has just timed out does not notice a notice that comes right then.
+            wait_until(lambda part: self._noticed.wait(part) or self._notices > seen, timeout)
 
     def _listen(self, timeout: float) -> bool:
         """Listen for as long as that; return whether it could be done."""
@@ -286,8 +295,7 @@ class Database:
             return
         self._backend.steps.close()
         self._backend.renewals.close()
-        with self._noticed:
-            self._noticed.notify_all()
+        self._wake()
         if self._listening.acquire(blocking=False):
             self._drop_listener()
 

@@ -34,14 +34,16 @@ def open_store(
     Args:
         where: The path of a SQLite database, or an address `postgresql://…` (extra `postgres`). In
             its place, a `psycopg_pool.ConnectionPool`, or a function that makes a connection of
-            psycopg. A pool lends a connection for each transaction, and gets it back as it was.
+            psycopg. A pool lends a connection for each transaction, and gets it back as it was. Of
+            an address or function the store makes connections as it needs them, up to nine.
         key: A secret to seal rows with, so that those of somebody else are noticed.
         owner: Who claims calls here; by default this host and process.
         behind_pooler: Whether a pooler such as PgBouncer, in transaction mode, stands between this
             process and PostgreSQL. Then no statement is prepared, which takes longer.
 
     Raises:
-        StoreError: The tables have another version, or the database cannot be opened.
+        StoreError: The tables have another version, or the database cannot be opened or is not in
+            UTF-8.
         MisuseError: It is not a path, a well-formed address, a pool or a function; the connections
             are not of psycopg, or not in UTF-8; the key is not bytes; or `behind_pooler` is not
             True or False, or True for SQLite.

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from contextlib import suppress
 from itertools import count
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 import pytest
 
-__all__ = ["Bouncer", "Postgres", "bouncer", "server"]
+__all__ = ["Bouncer", "Postgres", "Proxy", "bouncer", "server"]
 
 DRIVER: Final = "psycopg is not installed: pip install -e '.[postgres]'"
 NO_BOUNCER: Final = "PgBouncer is not here; `apt-get install pgbouncer` brings it"
@@ -95,6 +96,12 @@ class Postgres:
         """Stop it, as a crash would: every connection is lost."""
         self._run("pg_ctl", "--wait", "--mode=immediate", "stop")
 
+    def demote(self) -> None:
+        """Make it a standby, which takes no writes."""
+        self._run("pg_ctl", "--wait", "--mode=fast", "stop")
+        (self._data / "standby.signal").touch()
+        self.start()
+
     def remove(self) -> None:
         """Stop it for good."""
         self.stop()
@@ -126,6 +133,64 @@ class Postgres:
                 "LC_CTYPE 'C'"
             )
         return name
+
+
+class Proxy:
+    """Stand between a server and its clients, and lose what it should.
+
+    Args:
+        port: That of the server.
+
+    Attributes:
+        swallows: Whether the answers of the server are lost; the connections stay open.
+        delay: How long each answer takes, in seconds.
+        loses: What is lost with its answer, the connection too, once a client sends it.
+    """
+
+    def __init__(self, port: int) -> None:
+        self.swallows = False
+        self.delay = 0.0
+        self.loses: bytes | None = None
+        self._behind = port
+        self._sockets: list[socket.socket] = []
+        self._lost: set[socket.socket] = set()
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                server = socket.create_connection(("127.0.0.1", self._behind))
+                self._sockets += (client, server)
+                for ends in ((client, server), (server, client)):
+                    threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+
+    def _pass_on(self, one: socket.socket, other: socket.socket) -> None:
+        is_server = one.getpeername()[1] == self._behind
+        with suppress(OSError):
+            while data := one.recv(2**16):
+                if is_server:
+                    time.sleep(self.delay)
+                    if one in self._lost:  # the server has done it, and nobody reads so
+                        break
+                    if self.swallows:
+                        continue
+                elif self.loses is not None and self.loses in data:
+                    self.loses = None
+                    self._lost.add(other)
+                other.sendall(data)
+        for each in (one, other):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close everything."""
+        for each in (self._listening, *self._sockets):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
 
 
 class Bouncer:
