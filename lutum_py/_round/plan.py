@@ -520,9 +520,9 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self._state._check_open()
         if on_event is not None:
             check_listener(on_event)
-        return self._tell_resumed(decision, resume(self, decision), on_event)
+        return self.tell_resumed(decision, resume(self, decision), on_event)
 
-    def _tell_resumed(
+    def tell_resumed(
         self, decision: Decision, outcome: HookOutcome | None, on_event: OnEvent | None
     ) -> HookOutcome | None:
         if on_event is not None and outcome is not None:
@@ -563,7 +563,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self._state._check_open()
         if on_event is not None:
             check_listener(on_event)
-        return self._tell_resumed(decision, await drive(amend(self, decision, hooks)), on_event)
+        return self.tell_resumed(decision, await drive(amend(self, decision, hooks)), on_event)
 
     def amend_sync(
         self, decision: Decision, hooks: Hooks, /, *, on_event: OnEvent | None = None
@@ -578,7 +578,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self._state._check_open()
         if on_event is not None:
             check_listener(on_event)
-        return self._tell_resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
+        return self.tell_resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
 
     # Ending.
 

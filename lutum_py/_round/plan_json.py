@@ -103,14 +103,7 @@ def dump_plan(
     check_key(key, binding)
     now, state = time(), calls._state
     call_round = state._round
-    for call in calls._all():
-        if _is_untold(call):
-            was = "was in doubt, is" if state_in(call._history) == "in_doubt" else "is"
-            raise PlanError(
-                f"Call {call.id!r} of tool `{call.name}` {was} {call.status} now, and the plan "
-                "was not told, so that a saved one would not know of it. Give the plan the outcome "
-                "of the call, with `plan.record(outcome)`, and dump it then."
-            )
+    check_told(calls)
     data: dict[str, Any] = {
         "format": PLAN.name,
         "version": PLAN.version,
@@ -224,6 +217,22 @@ def move_on(calls: SortedCalls, how: str) -> None:
             result = result_in(call._history) or ended_result(call)
             recorded = move("recorded", verdict=result.status, detail=result)
             call._append_all((recorded,), since)
+
+
+def check_told(calls: SortedCalls) -> None:
+    """Refuse to save a plan of which a call has ended that was not recorded.
+
+    Raises:
+        PlanError: There is one.
+    """
+    for call in calls._all():
+        if _is_untold(call):
+            was = "was in doubt, is" if state_in(call._history) == "in_doubt" else "is"
+            raise PlanError(
+                f"Call {call.id!r} of tool `{call.name}` {was} {call.status} now, and the plan "
+                "was not told, so that a saved one would not know of it. Give the plan the outcome "
+                "of the call, with `plan.record(outcome)`, and dump it then."
+            )
 
 
 def _is_untold(call: BaseCall) -> bool:

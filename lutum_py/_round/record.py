@@ -94,6 +94,12 @@ def settle(
     """Show an outcome to after-hooks, take it in, and review what was requested."""
     results, waits = as_results([outcome])
     settled: ToolResult | NotEnded = [*results, *waits][0]
+    for result in results:  # so that a hook sees a call that has ended
+        call = calls._any(result.id)
+        if faults := _faults(calls, result, call):
+            raise CommitError(faults)
+        if call is not None and call._stage.may_end:
+            call._append("ended", verdict=result.status, detail=result)
     if isinstance(hooks, HookPlaces):
         (settled,) = yield from show_results(calls, hooks, [settled])
     record(calls, settled)

@@ -102,8 +102,7 @@ def check_begins(claim: Claim) -> None:
 
 def check_sees(claim: Claim, hooks: object) -> None:
     """Refuse to go on without hooks that have to see the result of a call within another."""
-    owes_after = claim._tree.root.parsed_body.inner("record").data.get("owes_after", False)
-    if owes_after and not isinstance(hooks, HookPlaces):
+    if claim._tree.owes_after and not isinstance(hooks, HookPlaces):
         raise MisuseError(
             f"The hook set that decided about call {claim.call.id!r} of tool `{claim.call.name}` "
             f"in conversation {claim.id!r} has after-hooks, which have to see its result before "

@@ -156,10 +156,12 @@ def release(row: SavedCall, entry: str) -> Iterator[Statement]:
     )
     key = (row.conversation, row.round, row.call, row.n - 1, entry)
     yield (
-        "UPDATE lutum_call SET blockers = blockers - 1, slot = CASE WHEN blockers = 1 AND "
-        "due IS NULL AND state IN ('ready', 'awaiting') THEN {now} ELSE slot END "
-        "WHERE conversation = ? AND call IN "
-        f"(SELECT follower FROM lutum_follower WHERE {of}) AND {written}",
+        (
+            "UPDATE lutum_call SET blockers = blockers - 1, slot = CASE WHEN blockers = 1 AND "
+            "due IS NULL AND state IN ('ready', 'awaiting') THEN {now} ELSE slot END "
+            "WHERE conversation = ? AND call IN "
+            f"(SELECT follower FROM lutum_follower WHERE {of}) AND {written}"
+        ),
         (row.conversation, *own, *key),
     )
     yield f"DELETE FROM lutum_follower WHERE {of} AND {written}", (*own, *key)
@@ -170,8 +172,10 @@ def release(row: SavedCall, entry: str) -> Iterator[Statement]:
 def wake_shared() -> Statement:
     """Return what has those looked at again that gave way to a call of another conversation."""
     return (
-        "UPDATE lutum_call SET due = NULL, slot = {now} WHERE shared = 1 AND claim IS NULL "
-        "AND due IS NOT NULL AND state IN ('ready', 'awaiting')",
+        (
+            "UPDATE lutum_call SET due = NULL, slot = {now} WHERE shared = 1 AND claim IS NULL "
+            "AND due IS NOT NULL AND state IN ('ready', 'awaiting')"
+        ),
         (),
     )
 

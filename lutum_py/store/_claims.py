@@ -20,7 +20,7 @@ from .._round.inner import ask, decide_asked
 from .._round.record import record
 from .._round.record import settle as settled_by_hooks
 from .._round.rows import row_at
-from .._transcript.result import ToolResult, dump_result
+from .._transcript.result import ToolResult
 from ..errors import (
     CommitError,
     ExtraResult,
@@ -29,6 +29,7 @@ from ..errors import (
     MisuseError,
     PlanError,
     StaleError,
+    StoreError,
 )
 from ._checks import (
     check_begins,
@@ -240,7 +241,7 @@ class Claims(Records):
         plan = tree.open(toolset)
         is_in_doubt = row.state == "started"
         if is_in_doubt:
-            tree.leave([row.call])
+            tree.leave([call.id for call in plan.pending if call.id == row.call])
         call = next((c for c in (*plan.pending, *plan.in_doubt) if c.id == row.call), None)
         if call is None:
             raise PlanError(
@@ -287,10 +288,12 @@ class Claims(Records):
     def _give_back(self, id: str, call: str, claim: str) -> int:
         (count, _), *_ = self._database.batch(
             (
-                "UPDATE lutum_call SET claim = NULL, worker = NULL, owner = NULL, "
-                "token = token + 1, due = CASE WHEN state IN ('started', 'ended') THEN {now} END, "
-                "slot = CASE WHEN state IN ('ready', 'awaiting') THEN {now} END "
-                "WHERE conversation = ? AND call = ? AND claim = ?",
+                (
+                    "UPDATE lutum_call SET claim = NULL, worker = NULL, owner = NULL, "
+                    "token = token + 1, due = CASE WHEN state IN ('started', 'ended') THEN {now} END, "
+                    "slot = CASE WHEN state IN ('ready', 'awaiting') THEN {now} END "
+                    "WHERE conversation = ? AND call = ? AND claim = ?"
+                ),
                 (id, call, claim),
             ),
             wake_shared(),
@@ -312,6 +315,7 @@ class Claims(Records):
         """
         check_claim(claim, "start")
         with claim._lock:  # a second thread with the same claim comes after this, and is refused
+            self._check_goes_on(claim)
             check_begins(claim)
             call = self._handed_out(claim)
             starting = claim._starting
@@ -370,8 +374,10 @@ class Claims(Records):
         check_claim(claim, "renew")
         ((count, _),) = self._database.beat(
             (
-                "UPDATE lutum_call SET due = {now} + ? "
-                "WHERE conversation = ? AND call = ? AND claim = ?",
+                (
+                    "UPDATE lutum_call SET due = {now} + ? "
+                    "WHERE conversation = ? AND call = ? AND claim = ?"
+                ),
                 (round(1000 * claim.lease), claim.id, claim.call.id, claim._claim),
             )
         )
@@ -391,6 +397,7 @@ class Claims(Records):
             StoreError: The database failed.
         """
         check_claim(claim, "release")
+        self._check_goes_on(claim)
         if claim._is_started:
             raise MisuseError(
                 f"Call {claim.call.id!r} of tool `{claim.call.name}` was started by this "
@@ -411,9 +418,10 @@ class Claims(Records):
         if not claim._is_started:
             self.release(claim)
             return
-        goes_on = claim._tree.has_requested(claim.call.id)
         step = {"kind": "retried", "at": iso_time(time())}
-        if goes_on or claim.in_doubt:
+        if claim.in_doubt:  # as it was
+            step["kind"] = "abandoned"
+        elif claim._tree.has_requested(claim.call.id):
             step["verdict"] = CONTINUED
         claim._tree.add(claim.call.id, step)
         self._write_alone(claim, claim._tree.changes())
@@ -447,19 +455,27 @@ class Claims(Records):
             StoreError: The database failed.
         """
         check_claim(claim, "finish")
-        settling = self._settling(claim, outcome, hooks)
+        self._check_goes_on(claim)
+        settling = self._settling(claim, outcome, hooks, [])
         try:
             drive_sync(settling, "`await store.run(id, toolset, hooks=hooks)`")
-        except BaseException as error:
-            self._keep_ended(claim, outcome, error)
+        except BaseException:
+            self._keep_ended(claim)
             raise
         self._end(claim, outcome)
 
     def _settling(
-        self, claim: Claim, outcome: ResultLike | NotEnded, hooks: Hooks | None
-    ) -> HookGenerator[tuple[ToolResult | NotEnded, list[CallEvent]]]:
-        """Take an outcome into the plan of the claim; give it as it is then, and what happened."""
-        plan, events = claim._tree.plan, list[CallEvent]()
+        self,
+        claim: Claim,
+        outcome: ResultLike | NotEnded,
+        hooks: Hooks | None,
+        events: list[CallEvent],
+    ) -> HookGenerator[ToolResult | NotEnded]:
+        """Take an outcome into the plan of the claim; give it as it is then.
+
+        What happens to calls within it is put into `events`.
+        """
+        plan = claim._tree.plan
         if isinstance(outcome, SuspendedCall | AwaitingCall):
             asked = claim.call.metadata
             if outcome.call.metadata != asked:
@@ -470,25 +486,25 @@ class Claims(Records):
                 )
         if isinstance(outcome, SuspendedCall):
             record(plan, outcome)
-            return outcome, events
+            return outcome
         if isinstance(outcome, AwaitingCall):
             call = claim.call
             if all(each.id != call.id for each in plan.awaiting):  # else hooks raised before
                 settled = ask(plan, outcome)
                 if isinstance(settled, ToolResult):
                     record(plan, settled)
-                    return settled, events
+                    return settled
                 tell_row(events.append, "requested", row_at(plan, call))
                 tell_asked(plan, events.append, call)
             if hooks is not None:
                 yield from decide_asked(plan, hooks, events.append, by=call)
-            return outcome, events
+            return outcome
         ((result,), _) = as_results([outcome])
         if result.id != claim.call.id:
             raise CommitError([ExtraResult(result.id, result.name, (claim.call.id,), False)])
         if claim._tree.rows[claim.call.id].requested_by is None:
             record(plan, result)
-            return result, events
+            return result
         check_sees(claim, hooks)
         if hooks is None:
             record(plan, result)
@@ -496,24 +512,15 @@ class Claims(Records):
             shown = yield from settled_by_hooks(plan, result, hooks)
             assert isinstance(shown, ToolResult)
             result = shown
-        return result, events
+        return result
 
-    def _keep_ended(
-        self, claim: Claim, outcome: ResultLike | NotEnded, error: BaseException
-    ) -> None:
+    def _keep_ended(self, claim: Claim) -> None:
         """Keep a result that an after-hook raised about: it is shown to them again."""
-        if isinstance(outcome, SuspendedCall | AwaitingCall) or isinstance(error, CommitError):
-            return
-        ((result,), _) = as_results([outcome])
-        call = claim.call
-        if result.id != call.id or call.status.is_terminal or isinstance(error, MisuseError):
-            return
-        step = {"kind": "ended", "at": iso_time(time()), "verdict": result.status}
-        claim._tree.add(call.id, {**step, "result": dump_result(result)})
-        with suppress(StaleError):
-            ended = claim._tree.changes()
-            self._write_alone(claim, ended)
-            claim._tree.advance(ended)
+        ended = claim._tree.changes()
+        if claim._is_started and ended and ended[0].row.state == "ended" and len(ended) == 1:
+            with suppress(StaleError):
+                self._write_alone(claim, ended)
+                claim._tree.advance(ended)
 
     def _end(self, claim: Claim, outcome: ResultLike | NotEnded) -> None:
         """Write what became of a call, and what it requested.
@@ -524,6 +531,7 @@ class Claims(Records):
         if claim._ending is None:
             claim._ending = claim._tree.changes()
         changes = claim._ending
+        claim._is_over = True
         try:
             if len(changes) == 1 and not is_moved(changes[0]):
                 self._write_alone(claim, changes)
@@ -535,6 +543,13 @@ class Claims(Records):
         except StaleError:
             self._note_late(claim, outcome)
             raise
+        except StoreError:
+            claim._is_over = False  # it may be tried again
+            raise
+
+    def _check_goes_on(self, claim: Claim) -> None:
+        if claim._is_over:
+            raise self._stale(claim)
 
     def _asking_trees(self, id: str, is_due: bool) -> list[Tree]:
         """Read what hooks have to decide about.

@@ -33,6 +33,7 @@ from ._checks import checked_run
 from ._claims import Claims, Wanted
 from ._database import Rows
 from ._interrupt import in_thread
+from ._records import note_of
 from ._rows import Head, give_back, holder, owner_of, take_hold
 from ._run import pauses
 from ._session_text import opened_session
@@ -77,7 +78,7 @@ class Held(Generic[T_co]):
         self._records = hold._records
         head = Head.at(rows, self.id, locked=False)
         note, session = (None, None) if head is None else head.texts(rows, "note", "session")
-        self.note: str = note or ""
+        self.note: str = note_of(note)
         self._session = opened_session(session) or Session(id=self.id)
         # The version at which the open round was read, if it was; and whether there is one.
         self._version = None
@@ -302,7 +303,8 @@ class Held(Generic[T_co]):
         records, toolset, is_any = self._records, cast("Any", self._hold._toolset), False
         hooks, on_event = options.get("hooks"), options.get("on_event")
         once = [tool.name for tool in toolset if not tool.definition.idempotent]
-        wanted = Wanted(self.id, again=once, only_again=True)
+        passed = records._leases.running()
+        wanted = Wanted(self.id, passed=passed, again=once, only_again=True)
         while claims := await in_thread(records._claim, toolset, wanted, lease, 1):
             (claim,) = claims
             is_any = True
@@ -318,7 +320,7 @@ class Held(Generic[T_co]):
                         "waits. To leave it in doubt, raise an exception."
                     )
                 with suppress(StaleError):  # somebody else has it since
-                    await drive(records._settling(claim, results[0], hooks))
+                    await drive(records._settling(claim, results[0], hooks, []))
                     await in_thread(records._end, claim, results[0])
                     if on_event is not None:
                         row = row_at(claim._tree.plan, claim.call)

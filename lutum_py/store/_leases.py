@@ -57,6 +57,14 @@ class Leases:
             if beat.users == 0:
                 beat.end()
 
+    def running(self) -> list[tuple[str, str]]:
+        """Return the calls that run here, by conversation and id.
+
+        A renewal may be late, and they are then not in doubt for the others of this process.
+        """
+        with self._lock:
+            return [key[:2] for beat in self._beats.values() for key in beat.watching()]
+
 
 class Beat:
     """One lease, renewed by a thread.
@@ -102,11 +110,17 @@ class Beat:
         finally:
             del self._watched[id, call, claim]
 
+    def watching(self) -> list[tuple[str, str, str]]:
+        """Return what is watched: conversation, call and claim."""
+        return [*self._watched]
+
     def _take(self) -> None:
         self._database.beat(
             (
-                "INSERT INTO lutum_worker VALUES (?, {now} + ?) "
-                "ON CONFLICT (id) DO UPDATE SET until = excluded.until",
+                (
+                    "INSERT INTO lutum_worker VALUES (?, {now} + ?) "
+                    "ON CONFLICT (id) DO UPDATE SET until = excluded.until"
+                ),
                 (self.id, self._milliseconds),
             ),
             # Left behind by processes that were killed.

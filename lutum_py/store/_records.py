@@ -13,13 +13,15 @@ from typing import Any, ClassVar, Self, TypeVar, overload
 from uuid import uuid4
 
 from .._call.call import HookOutcome, Hooks
+from .._call.drivers import drive_sync
 from .._context.suspension import Decision
 from .._round.events import CallEvent, OnEvent, check_listener, tell_event
 from .._round.plan import ToolRoundPlan
-from .._round.resume import check_decision
+from .._round.plan_json import check_told
+from .._round.resume import amend, check_decision
 from .._session.session import Session
 from .._text.immutable import Settled
-from .._text.json import compact_json, is_whole, shorten
+from .._text.json import is_whole, shorten
 from .._transcript.saved import Saved, check_key
 from ..errors import MisuseError, ResumeError, StaleError, StoreError
 from ..execution._settings import check_flag
@@ -34,6 +36,7 @@ from ._rows import (
     Head,
     May,
     SavedCall,
+    dumped,
     held_by_nobody,
     ids_in,
     parsed,
@@ -189,7 +192,7 @@ class Records(Settled):
         # Read and refused before anything is done: an iterator gives its areas once.
         wanted = ClaimOrder().with_changes(in_order, across)
         order = (in_order, None if across is None else wanted.across)
-        texts: dict[str, str | None] = {} if note is None else {"note": note}
+        texts: dict[str, str | None] = {} if note is None else {"note": dumped(note)}
         if session is not None:
             texts["session"] = session_text(session)
         if plan is None or stays:
@@ -233,7 +236,7 @@ class Records(Settled):
                     f"Conversation {id!r} is there already. Pass the `version=` that you loaded."
                 )
             head = Head(id, 1, 0, "", "", "", "", rows.now())
-            return head.write(rows, note="", session=None, record=None)
+            return head.write(rows, note=dumped(""), session=None, record=None)
         head = self._head(rows, id)
         if stays:
             return head._replace(version=head.version + 1, changed=rows.now())
@@ -297,7 +300,7 @@ class Records(Settled):
         if tree is not None:
             plan = tree.open(toolset, _parts(record).inner("record").data)
             tree.leave([call.id for call in plan.pending if call.status == "running"])
-        return Stored(id, note or "", plan, head.version, opened_session(session))
+        return Stored(id, note_of(note), plan, head.version, opened_session(session))
 
     def _round(self, rows: Rows, head: Head) -> Tree:
         """Read all calls of the open round."""
@@ -466,7 +469,8 @@ class Records(Settled):
             if hooks is None:
                 became = plan.resume(decision, on_event=events.append)
             else:
-                became = plan.amend_sync(decision, hooks, on_event=events.append)
+                became = drive_sync(amend(plan, decision, hooks), _BY_PLAN)
+                plan.tell_resumed(decision, became, events.append)
             if became is None:
                 return None
             try:
@@ -519,7 +523,7 @@ class Records(Settled):
 
         def do(rows: Rows) -> None:
             done = rows.many([*statements(changes), *more])
-            if any(count != 1 for count, _ in done[: len(changes)]):
+            if any(count != 1 for count, _ in done[: len(done) - len(more)]):
                 raise Moved
             for change in changes:
                 if change.is_end:
@@ -548,6 +552,9 @@ class Records(Settled):
             return rows.one(query, last.conversation, last.round, last.call, last.n) == (last.id,)
 
 
+_BY_PLAN = "`await stored.plan.amend(decision, hooks)` after `store.load`, and `store.save`"
+
+
 def is_moved(change: Change) -> bool:
     """Whether a call accesses something else than before, in a round whose order is kept."""
     return change.before is not None and (
@@ -561,7 +568,8 @@ def statements(changes: Iterable[Change]) -> Iterator[Statement]:
         if before is None:
             # A call within another may be claimed at once; one of a turn in its order.
             slot = row.since + 1000 * row.place if row.state in CLAIMABLE else None
-            yield row._replace(slot=slot).insert()
+            due = row.since if row.state in ("started", "ended") else None
+            yield row._replace(slot=slot, due=due).insert()
         else:
             yield row.update(before.n)
     for change in changes:
@@ -579,6 +587,12 @@ def _page(rows: Rows, query: str, value: object, limit: int | None) -> list[Any]
 def _has_decision(tree: Tree, id: str) -> bool:
     steps = (step for entry in tree.entries for step in entry.data()["steps"])
     return any(step.get("decision", {}).get("decision_id") == id for step in steps)
+
+
+def note_of(text: str | None) -> str:
+    """Read a note, which is kept as JSON: a database does not take each text."""
+    note = parsed(text or '""', "of the note")
+    return note if isinstance(note, str) else ""
 
 
 def _parts(record: str | None) -> Saved:
@@ -615,6 +629,7 @@ class _Writing:
         self.is_ours = any(each is plan for each in records._unsure)
         # Encoded before the transaction, which others wait for, and in which nothing may fail that
         # is not of the database.
+        check_told(plan)
         self.record = plan.round_record()
         self.stored: Any = self.record.pop("stored", None)
 
@@ -659,7 +674,7 @@ class _Writing:
             reorder(rows, id)
         rows.many([self.records._database.notice])
         counted = sum(mark.values()) - _unwritten(entries, changes)
-        text = compact_json({"record": record, "order": order.data})
+        text = dumped({"record": record, "order": order.data})
         head._replace(counted=counted).write(rows, **self.texts, record=text)
         # Before it is on record for others: what starts here after that would start twice. All
         # that can fail now is the COMMIT, and nobody may know whether it did.

@@ -21,7 +21,7 @@ from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, get_args
 from uuid import uuid4
 
-from .._text.json import refuse_constant, shorten
+from .._text.json import compact_json, refuse_constant, shorten
 from .._transcript.saved import DIGEST, HMAC, Saved
 from ..errors import StaleError, StoreError
 from ._database import Database, Row, Rows, Statement
@@ -287,7 +287,9 @@ class Head(NamedTuple):
 
     def write(self, rows: Rows, **texts: str | None) -> Self:
         """Put it in place of what is there, with those texts that are given; return it so."""
-        named: dict[str, Any] = {f"{column}_digest": _digest(text) for column, text in texts.items()}
+        named: dict[str, Any] = {
+            f"{column}_digest": _digest(text) for column, text in texts.items()
+        }
         head = self._replace(**named)._sealed(rows.key)
         cells = {**dict(zip(Head._fields[1:], head[1:], strict=True)), **texts}
         names = ", ".join(f"{name} = ?" for name in cells)
@@ -339,15 +341,18 @@ class Entry(NamedTuple):
 
     def insert(self) -> Statement:
         """Return what inserts it."""
-        return f"INSERT INTO lutum_entry ({ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(self)
+        marks = "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        return f"INSERT INTO lutum_entry ({ENTRY}) {marks}", tuple(self)
 
     def insert_if(self, row: SavedCall) -> Statement:
         """Return what inserts it, if the row was put in place that counts it."""
         cells = "?, ?, ?, CAST(? AS BIGINT), ?, ?, ?"
         which = "conversation = ? AND call = ? AND round = ? AND n = ? AND last = ?"
         return (
-            f"INSERT INTO lutum_entry ({ENTRY}) SELECT {cells} "
-            f"WHERE EXISTS (SELECT 1 FROM lutum_call WHERE {which})",
+            (
+                f"INSERT INTO lutum_entry ({ENTRY}) SELECT {cells} "
+                f"WHERE EXISTS (SELECT 1 FROM lutum_call WHERE {which}) ON CONFLICT DO NOTHING"
+            ),
             (*self, row.conversation, row.call, row.round, row.n, row.last),
         )
 
@@ -363,6 +368,16 @@ class Entry(NamedTuple):
 
 
 _ENTRY_CELLS: Mapping[str, _Kind] = {**dict.fromkeys(Entry._fields, _is_text), "n": _is_count}
+
+
+def dumped(data: Any) -> str:
+    """Write plain data as JSON that either database takes: no halves of surrogate pairs."""
+    text = compact_json(data)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(data, separators=(",", ":"))
+    return text
 
 
 def parsed(text: str, call: str) -> Any:
@@ -495,7 +510,8 @@ class SavedCall(NamedTuple):
     def insert(self) -> Statement:
         """Return what inserts it."""
         marks = ", ".join("?" * len(self))
-        return f"INSERT INTO lutum_call ({CALL}) VALUES ({marks})", tuple(self)
+        insert = f"INSERT INTO lutum_call ({CALL}) VALUES ({marks}) ON CONFLICT DO NOTHING"
+        return insert, tuple(self)
 
     def update(self, n: int, *, claim: str | None = None, keeps: int | None = None) -> Statement:
         """Return what puts it in place of what is there, if that has still so many entries.

@@ -166,7 +166,8 @@ class Worker:
         if self.is_stopping or free <= 0:
             return set()
         again = [tool.name for tool in self.toolset if tool.definition.idempotent]
-        passed = [(self.id, call) for call in self._left]
+        here = self.claims._leases.running()
+        passed = [*here, *((self.id, call) for call in self._left)]
         wanted = Wanted(self.id, self.beat.id, passed, again)
         try:
             claims = await self._step(self.claims._claim, self.toolset, wanted, self.lease, free)
@@ -361,13 +362,13 @@ class Worker:
     async def _finish(self, claim: Claim, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
         events: list[CallEvent] = []
-        settling = self.claims._settling(claim, outcome, self.settings.hooks)
+        settling = self.claims._settling(claim, outcome, self.settings.hooks, events)
         try:
-            outcome, events = await drive(settling)
+            outcome = await drive(settling)
         except BaseException as error:
             is_of_hook = isinstance(error, HookError) or is_interrupt(error)
             if not (is_of_hook and isinstance(outcome, AwaitingCall)):
-                await self._repeated(claim, self.claims._keep_ended, outcome, error)
+                await self._repeated(claim, self.claims._keep_ended)
                 raise
             # What it requested stays `unreviewed`, so that its model need not be asked again.
             self._fail(error)

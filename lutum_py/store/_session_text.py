@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from .._session.session import Session
-from .._text.json import compact_json
 from .._transcript.saved import Saved
 from .._transcript.transcript import Transcript
 from ..errors import StoreError
-from ._rows import parsed
+from ._rows import dumped, parsed
 
 
 def session_text(session: Session) -> str:
     """Write a session down."""
-    return compact_json({"id": session.id, "transcript": session.transcript.dump_json()})
+    return dumped({"id": session.id, "transcript": session.transcript.dump_json()})
 
 
 def opened_session(text: str | None) -> Session | None:

@@ -19,15 +19,14 @@ from uuid import uuid4
 from .._call.call import AnyToolCall
 from .._call.history import iso_time
 from .._call.outcomes import NotEnded, SuspendedCall
-from .._round.ending import ResultLike, as_results
+from .._round.ending import ResultLike, as_results, owes_after_hooks
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import check_bytes
-from .._text.json import compact_json
 from .._transcript.result import dump_result
 from ..errors import PlanError, StoreError
 from ._claim_order import ClaimOrder
 from ._database import Rows
-from ._rows import ENTRY, Entry, Head, SavedCall, State
+from ._rows import ENTRY, Entry, Head, SavedCall, State, dumped
 
 Plan = ToolRoundPlan[Any]
 
@@ -114,6 +113,13 @@ class Tree:
         """The row of the call of the turn."""
         return next(row for row in self.rows.values() if row.call == row.root)
 
+    @property
+    def owes_after(self) -> bool:
+        """Whether after-hooks of the hook set that decided have still to see some result."""
+        kept = self.root.parsed_body.data["record"] if len(self.rows) else {}
+        rows = (row.parsed_body.data for row in self.rows.values())
+        return bool(kept.get("owes_after")) or any("owes_after" in data for data in rows)
+
     def open(self, toolset: Any, record: Mapping[str, Any] | None = None) -> Plan:
         """Make the plan.
 
@@ -128,6 +134,8 @@ class Tree:
             record = self.root.parsed_body.inner("record").data
         version = self.head.version
         stored = {"id": self.head.id, "round": self.head.round, "version": version}
+        if self.owes_after:
+            record = {**record, "owes_after": True}
         data = [each.data() for each in self.entries]
         self.plan = toolset.open_plan({**record, "stored": stored}, data)
         self._mark = {row.call: row.n for row in self.rows.values()}
@@ -210,6 +218,7 @@ class Changes:
             records: What is needed to read each call of a turn that has no row yet.
         """
         self.records = records
+        self.owes_after = owes_after_hooks(self.plan)
         grouped: dict[str, list[Mapping[str, Any]]] = {}
         for each in entries:
             grouped.setdefault(each["call"], []).append(each)
@@ -224,7 +233,7 @@ class Changes:
         before = self.rows.get(id)
         last, entries = "" if before is None else before.last, list[Entry]()
         for each in group:
-            body = compact_json(each["steps"])
+            body = dumped(each["steps"])
             entry = Entry(self.head.id, self.head.round, id, each["n"], uuid4().hex, body)
             entries.append(entry.sealed(last, self.key))
             last = entries[-1].seal
@@ -233,6 +242,9 @@ class Changes:
         data = row.parsed_body.data
         if call is not None:
             data |= order.row_data(call)
+        data.pop("owes_after", None)
+        if self.owes_after:
+            data["owes_after"] = True
         for requested in [step["requested"] for each in group for step in _asks(each)]:
             data["requested"] = True
             if self.key is None:
@@ -241,7 +253,7 @@ class Changes:
             n=group[-1]["n"] + 1,
             last=last,
             state=state,
-            body=compact_json(data),
+            body=dumped(data),
             shown=self._shown(id, data) if state == "waiting" else "",
             shared=int(bool(order.across)),
         )
@@ -259,7 +271,7 @@ class Changes:
             root = self.rows[by].root
             data = {"record": self.rows[root].parsed_body.data["record"], "requested_by": by}
         place = next(self.places.setdefault(by, count(self.known.get(by, 0))))
-        name, text = "" if call is None else call.name, compact_json(data)
+        name, text = "" if call is None else call.name, dumped(data)
         return SavedCall(
             *(self.head.id, id, root, place, self.head.round, 0, "", text, "", "", "ready"),
             *(name, 0, self.head.changed),
@@ -275,7 +287,7 @@ class Changes:
             for step in steps
         ]
         try:
-            return compact_json(
+            return dumped(
                 {
                     "id": id,
                     "tool": row.tool,
@@ -321,4 +333,4 @@ def late_steps(outcome: ResultLike | NotEnded) -> str:
         step["verdict"] = "suspended" if isinstance(waits[0], SuspendedCall) else "requested"
     else:
         step |= {"verdict": results[0].status, "result": dump_result(results[0])}
-    return compact_json([step])
+    return dumped([step])
