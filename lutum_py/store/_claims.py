@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import suppress
 from itertools import chain
 from random import uniform
 from time import monotonic, time
@@ -94,9 +93,10 @@ def _marks(values: Collection[object]) -> str:
     return ", ".join("?" * len(values))
 
 
-# In one statement: calls whose lease ran out, and after them those that nobody has started. Rows
-# that somebody else looks at are skipped, so that workers do not wait for each other. A call whose
-# worker is alive stays with it, and is not looked at before that lease ends.
+# In one statement: of the calls whose lease ran out and of those that nobody has started, those
+# that have been free for longest. Rows that somebody else looks at are skipped, so that workers do
+# not wait for each other. A call whose worker is alive stays with it, and is not looked at before
+# that lease ends.
 def _claim_statement(
     wanted: Wanted, claim: str, owner: str, lease: int, limit: int, *, is_postgres: bool
 ) -> Statement:
@@ -107,15 +107,17 @@ def _claim_statement(
         array, gathered = "json_build_array", "json_agg"
     sql = f"""
         WITH lost AS MATERIALIZED (
-            SELECT c.conversation AS id, c.call AS its, w.until AS alive
+            SELECT c.conversation AS id, c.call AS its, c.due AS at, w.until AS alive
             FROM lutum_call AS c LEFT JOIN lutum_worker AS w
             ON w.id = c.worker AND (w.until > {{now}} OR w.id = ?)
             WHERE c.due <= {{now}}{which} ORDER BY c.due LIMIT ? {{skip}}),
         free AS MATERIALIZED (
-            SELECT c.conversation AS id, c.call AS its, CAST(NULL AS BIGINT) AS alive
+            SELECT c.conversation AS id, c.call AS its, c.slot AS at,
+                CAST(NULL AS BIGINT) AS alive
             FROM lutum_call AS c WHERE c.slot IS NOT NULL{which} ORDER BY c.slot
-            LIMIT ? - (SELECT COUNT(*) FROM lost) {{skip}}),
-        found AS (SELECT * FROM lost UNION ALL SELECT * FROM free)
+            LIMIT ? {{skip}}),
+        found AS (SELECT * FROM (SELECT * FROM lost UNION ALL SELECT * FROM free) AS both_of
+            ORDER BY at LIMIT ?)
         UPDATE lutum_call SET slot = NULL,
             due = CASE WHEN alive IS NULL THEN {{now}} + ?
                 WHEN alive > {{now}} + 1000 THEN alive ELSE {{now}} + 1000 END,
@@ -131,7 +133,7 @@ def _claim_statement(
                 WHERE e.conversation = lutum_call.conversation AND e.round = lutum_call.round
                 AND e.call = lutum_call.call) AS TEXT)
     """
-    return sql, (own, *values, limit, *values, limit, lease, claim, own, owner)
+    return sql, (own, *values, limit, *values, limit, limit, lease, claim, own, owner)
 
 
 class Claims(Records):
@@ -290,7 +292,8 @@ class Claims(Records):
             (
                 (
                     "UPDATE lutum_call SET claim = NULL, worker = NULL, owner = NULL, "
-                    "token = token + 1, due = CASE WHEN state IN ('started', 'ended') THEN {now} END, "
+                    "token = token + 1, "
+                    "due = CASE WHEN state IN ('started', 'ended') THEN {now} END, "
                     "slot = CASE WHEN state IN ('ready', 'awaiting') THEN {now} END "
                     "WHERE conversation = ? AND call = ? AND claim = ?"
                 ),
@@ -316,7 +319,11 @@ class Claims(Records):
         check_claim(claim, "start")
         with claim._lock:  # a second thread with the same claim comes after this, and is refused
             self._check_goes_on(claim)
-            check_begins(claim)
+            try:
+                check_begins(claim)
+            except LutumError:  # but a claim that is over is stale, whatever else is wrong
+                self.renew(claim)
+                raise
             call = self._handed_out(claim)
             starting = claim._starting
             self._write_alone(claim, starting, keeps=round(1000 * claim.lease))
@@ -345,7 +352,7 @@ class Claims(Records):
         (change,) = changes
         row, before, entries = change
         assert before is not None
-        needs_claim = keeps is not None or not claim._is_started
+        needs_claim = keeps is not None or not claim._is_started or claim._has_ended
         update = row.update(before.n, claim=claim._claim if needs_claim else None, keeps=keeps)
         last, after = entries[-1], list[Statement]()
         if change.is_end and _is_followed(row):
@@ -460,7 +467,7 @@ class Claims(Records):
         try:
             drive_sync(settling, "`await store.run(id, toolset, hooks=hooks)`")
         except BaseException:
-            self._keep_ended(claim)
+            self._keep_ended(claim, outcome)
             raise
         self._end(claim, outcome)
 
@@ -514,13 +521,16 @@ class Claims(Records):
             result = shown
         return result
 
-    def _keep_ended(self, claim: Claim) -> None:
+    def _keep_ended(self, claim: Claim, outcome: ResultLike | NotEnded) -> None:
         """Keep a result that an after-hook raised about: it is shown to them again."""
         ended = claim._tree.changes()
-        if claim._is_started and ended and ended[0].row.state == "ended" and len(ended) == 1:
-            with suppress(StaleError):
-                self._write_alone(claim, ended)
+        if claim._is_started and [change.row.state for change in ended] == ["ended"]:
+            try:
+                self._write_alone(claim, ended, keeps=0)
                 claim._tree.advance(ended)
+                claim._has_ended = True
+            except StaleError:
+                self._note_late(claim, outcome)
 
     def _end(self, claim: Claim, outcome: ResultLike | NotEnded) -> None:
         """Write what became of a call, and what it requested.

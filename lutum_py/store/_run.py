@@ -368,7 +368,7 @@ class Worker:
         except BaseException as error:
             is_of_hook = isinstance(error, HookError) or is_interrupt(error)
             if not (is_of_hook and isinstance(outcome, AwaitingCall)):
-                await self._repeated(claim, self.claims._keep_ended)
+                await self._repeated(claim, self.claims._keep_ended, outcome)
                 raise
             # What it requested stays `unreviewed`, so that its model need not be asked again.
             self._fail(error)

@@ -148,6 +148,7 @@ class Claim(SetOnce):
     _given: AnyToolCall | None = field(default=None, repr=False)
     _starting: list[Change] = field(default_factory=list[Change], repr=False)
     _is_started: bool = field(default=False, repr=False)
+    _has_ended: bool = field(default=False, repr=False)
     _is_over: bool = field(default=False, repr=False)
     _ending: list[Change] | None = field(default=None, repr=False)
 
