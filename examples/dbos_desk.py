@@ -19,6 +19,7 @@ needs SQLite 3.42. The tools, the model and the steps are in `payment_desk.py`.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import sys
@@ -115,12 +116,18 @@ def run_round(asked: Asked, folder: str) -> list[Data]:
 # The commands.
 
 
+def version_of_tools() -> str:
+    """Name the schemas of the tools: DBOS leaves a workflow to processes of its own version."""
+    digests = [each.digest for each in desk.Desk.definitions()]
+    return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:12]
+
+
 def ask(folder: Path, url: str) -> None:
     """Begin the conversation, or go on with it, and wait for its end."""
     config: DBOSConfig = {
         "name": "lutum-desk",
         "system_database_url": url,
-        "application_version": "1",
+        "application_version": version_of_tools(),
         "log_level": "ERROR",
     }
     DBOS(config=config)

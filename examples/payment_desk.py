@@ -205,9 +205,7 @@ def decide(record: str, entries: list[Data], message: Data) -> list[Data]:
 def hand_out(record: str, entries: list[Data], call_id: str, owner: str) -> HandedOut:
     """Start a call, and pack it for whoever runs it."""
     calls = list[AnyToolCall]()
-    new = change_plan(
-        record, entries, lambda plan: calls.append(plan.detach(call_id, owner=owner))
-    )
+    new = change_plan(record, entries, lambda plan: calls.append(plan.detach(call_id, owner=owner)))
     (call,) = calls
     packed = base64.b64encode(pickle.dumps(call)).decode()
     return HandedOut(new, packed, call.selector.definition.idempotent)

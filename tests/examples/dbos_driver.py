@@ -1,0 +1,43 @@
+"""Go on with the desk on DBOS, in a process that may be killed or held around a payment.
+
+    python dbos_driver.py FOLDER-OF-THE-EXAMPLE [decide|"go on" TOOL MOMENT kill|hold]
+
+With `decide` it decides about what waits as well.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from typing import Any
+
+from payment_fuses import set_fuse
+
+sys.path[:0] = [sys.argv[1]]
+desk = importlib.import_module("dbos_desk")
+HERE = "sqlite:///dbos.db"
+
+
+def decide_all() -> None:
+    """Approve what waits, except for the second payment, in a thread."""
+    shown: list[dict[str, Any]] = []
+    while len(shown) < 3:
+        try:
+            shown = desk.inbox(HERE)
+        except SystemExit:  # nothing is there yet
+            continue
+    for each in shown:
+        approval = each["approval"]
+        if approval["call_id"] == "call_2":
+            desk.send(HERE, {**approval, "action": "cancel", "reason": "too much"})
+        else:
+            desk.send(HERE, approval)
+
+
+if sys.argv[2:]:
+    what, *fuse = sys.argv[2:]
+    set_fuse(desk.desk, *fuse)
+    if what == "decide":
+        threading.Thread(target=decide_all, daemon=True).start()
+desk.main(["--folder", ".", "ask"])
