@@ -17,8 +17,8 @@ import json
 import pickle
 import sqlite3
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,6 +47,7 @@ from lutum_py import (
 from lutum_py.errors import LutumError
 from lutum_py.sinks import escape_unprintable
 from lutum_py.testing import ScriptedModel
+from lutum_py.typing import DecisionAction
 
 CONVERSATION = "invoices"
 QUESTION = "Pay the open invoices."
@@ -172,13 +173,18 @@ def ask(note: str) -> Asked:
 
 def what_waits(record: str, entries: list[Data]) -> list[Data]:
     """Give what waits for a decision."""
-    with open_plan(record, entries) as plan:
+    with opened(record, entries) as plan:
         return [
             {
                 "tool": each.call.name,
                 "message": each.ticket.message,
                 "arguments": each.arguments,
-                "approval": asdict(each.approve()),
+                "call": {
+                    "call_id": each.call.id,
+                    "digest": each.digest,
+                    "ticket": each.ticket.id,
+                    "requested_in": each.approve().requested_in,
+                },
             }
             for each in plan.suspended
         ]
@@ -186,7 +192,7 @@ def what_waits(record: str, entries: list[Data]) -> list[Data]:
 
 def what_runs(record: str, entries: list[Data]) -> list[str]:
     """Name the calls that are to be run."""
-    with open_plan(record, entries) as plan:
+    with opened(record, entries) as plan:
         return [call.id for call in plan.pending]
 
 
@@ -236,25 +242,27 @@ def give_up(record: str, entries: list[Data], call_id: str) -> list[Data]:
 def commit(note: str, record: str, entries: list[Data]) -> str:
     """Append the round to the transcript."""
     session = Session(Transcript.load_json(note), id=CONVERSATION)
-    open_plan(record, entries).commit(session)
+    Desk.open_plan(json.loads(record), entries).commit(session)
     return session.transcript.dump_json()
 
 
-def open_plan(record: str, entries: list[Data]) -> Plan:
-    """Open the plan of a round."""
-    return Desk.open_plan(json.loads(record), entries)
+@contextmanager
+def opened(record: str, entries: list[Data]) -> Iterator[Plan]:
+    """Open the plan of a round for a while; it goes on with what the engine keeps."""
+    plan = Desk.open_plan(json.loads(record), entries)
+    try:
+        yield plan
+    finally:
+        plan.hand_over()
 
 
 def change_plan(record: str, entries: list[Data], change: Callable[[Plan], None]) -> list[Data]:
-    """Open a plan, change it, and give what happened."""
-    plan = open_plan(record, entries)
-    try:
+    """Change the plan of a round, and give what happened."""
+    with opened(record, entries) as plan:
         _, mark = plan.entries_since()
         change(plan)
         new, _ = plan.entries_since(mark)
         return new
-    finally:
-        plan.hand_over()
 
 
 # The commands.
@@ -284,22 +292,30 @@ def read_options(
 def show(waiting: list[Data]) -> None:
     """Print what waits."""
     for each in waiting:
-        approval = each["approval"]
-        print(escape_unprintable(f"{approval['call_id']}  {each['tool']} {each['arguments']}"))
+        call = each["call"]
+        print(escape_unprintable(f"{call['call_id']}  {each['tool']} {each['arguments']}"))
         print(escape_unprintable(f"    {each['message']}"))
-        print(f"    digest {approval['digest'].removeprefix('sha256:')[:12]}")
+        print(f"    digest {call['digest'].removeprefix('sha256:')[:12]}")
     if not waiting:
         print("Nothing waits.")
 
 
 def message_of(waiting: list[Data], options: argparse.Namespace) -> Data:
     """Make the message for a decision, bound to what was shown."""
-    found = [each["approval"] for each in waiting if each["approval"]["call_id"] == options.call]
+    found = [each["call"] for each in waiting if each["call"]["call_id"] == options.call]
     if not found:
         sys.exit(f"No call {options.call!r} waits.")
-    (approval,) = found
-    digits = approval["digest"].removeprefix("sha256:")
-    if options.command == "approve" and not digits.startswith(options.digest):
+    (call,) = found
+    digits = call["digest"].removeprefix("sha256:")
+    if options.command == "cancel":
+        return message(call, "cancel", options.reason, options.by)
+    if not digits.startswith(options.digest):
         sys.exit(f"That is not what waits: its digest begins with {digits[:12]}.")
-    action = "resume" if options.command == "approve" else "cancel"
-    return {**approval, "action": action, "reason": options.reason, "by": options.by}
+    return message(call, "resume", options.reason, options.by)
+
+
+def message(
+    call: Data, action: DecisionAction, reason: str | None = None, by: str | None = None
+) -> Data:
+    """Make the message for a decision; it has an id, so that it counts once."""
+    return asdict(Decision(**call, action=action, reason=reason, by=by))

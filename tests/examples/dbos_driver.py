@@ -12,9 +12,8 @@ import sys
 import threading
 from typing import Any
 
-from payment_fuses import set_fuse
-
 sys.path[:0] = [sys.argv[1]]
+set_fuse = importlib.import_module("payment_fuses").set_fuse
 desk = importlib.import_module("dbos_desk")
 HERE = "sqlite:///dbos.db"
 
@@ -28,11 +27,8 @@ def decide_all() -> None:
         except SystemExit:  # nothing is there yet
             continue
     for each in shown:
-        approval = each["approval"]
-        if approval["call_id"] == "call_2":
-            desk.send(HERE, {**approval, "action": "cancel", "reason": "too much"})
-        else:
-            desk.send(HERE, approval)
+        action = "cancel" if each["call"]["call_id"] == "call_2" else "resume"
+        desk.send(HERE, desk.desk.message(each["call"], action))
 
 
 if sys.argv[2:]:
