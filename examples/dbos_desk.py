@@ -93,13 +93,12 @@ def converse(question: str, folder: str) -> str:
         if asked.answer is not None:
             return asked.answer
         assert asked.record is not None
-        note = commit(asked.note, asked.record, run_round(asked, folder))
+        note = commit(asked.note, asked.record, run_round(asked.record, folder))
 
 
-def run_round(asked: Asked, folder: str) -> list[Data]:
-    """Let people decide about the calls of a round, run them, and give all entries."""
-    assert asked.record is not None
-    record, entries = asked.record, list(asked.entries or ())
+def run_round(record: str, folder: str) -> list[Data]:
+    """Let people decide about the calls of a round, run them, and give what happened."""
+    entries: list[Data] = []
     while waiting := desk.what_waits(record, entries):
         DBOS.set_event("waiting", waiting)
         message = DBOS.recv("decisions", timeout_seconds=DAY)

@@ -5,8 +5,8 @@ payment that was cut off can be sent again. `wire` passes none: sent twice, it i
 model wants three payments, and a person has to approve each of them. The model is a script.
 
 The functions under "The steps" are what an engine runs, one after the other. A round is a record,
-which is kept once, and entries, which say what happened to its calls. A step gets both, opens the
-plan, changes it, and gives the new entries. So nothing but plain data goes through an engine.
+which is kept once, and entries, which say what has happened to its calls since. A step gets both,
+opens the plan, changes it, and gives the new entries. So only plain data goes through an engine.
 """
 
 from __future__ import annotations
@@ -125,14 +125,12 @@ class Asked:
 
     Attributes:
         note: The transcript.
-        record: The record of the round that is open, if there is one.
-        entries: What happened in it so far.
+        record: The record of the round that is open, if there is one, with its first entries.
         answer: What the model answered, if no round is open.
     """
 
     note: str
     record: str | None = None
-    entries: list[Data] | None = None
     answer: str | None = None
 
 
@@ -164,9 +162,10 @@ def ask(note: str) -> Asked:
     match session.text_turn(ScriptedModel(scripted)).tools(Desk).collect_sync():
         case NeedsTools(round):
             plan = round.apply_hooks_sync(hooks)
-            record, (entries, _) = plan.round_record(), plan.entries_since()
+            entries, _ = plan.entries_since()
+            record = json.dumps({"round": plan.round_record(), "entries": entries})
             plan.hand_over()  # it goes on with what the engine keeps
-            return Asked(session.transcript.dump_json(), json.dumps(record), entries)
+            return Asked(session.transcript.dump_json(), record)
         case Finished(result):
             return Asked(session.transcript.dump_json(), answer=result.text)
 
@@ -242,14 +241,20 @@ def give_up(record: str, entries: list[Data], call_id: str) -> list[Data]:
 def commit(note: str, record: str, entries: list[Data]) -> str:
     """Append the round to the transcript."""
     session = Session(Transcript.load_json(note), id=CONVERSATION)
-    Desk.open_plan(json.loads(record), entries).commit(session)
+    open_plan(record, entries).commit(session)
     return session.transcript.dump_json()
+
+
+def open_plan(record: str, entries: list[Data]) -> Plan:
+    """Open the plan of a round."""
+    data = json.loads(record)
+    return Desk.open_plan(data["round"], [*data["entries"], *entries])
 
 
 @contextmanager
 def opened(record: str, entries: list[Data]) -> Iterator[Plan]:
     """Open the plan of a round for a while; it goes on with what the engine keeps."""
-    plan = Desk.open_plan(json.loads(record), entries)
+    plan = open_plan(record, entries)
     try:
         yield plan
     finally:

@@ -14,9 +14,8 @@ that nobody knows whether the money went out.
 
 Kill workers whenever you like, as long as another one is there or comes. The server is at
 TEMPORAL_ADDRESS, or here. The transcript and the record of the round are kept once, in a folder
-that all workers see; in place of it, use your database. What goes through the server, and counts
-for the size of a history there, is the entries. The tools, the model and the steps are in
-`payment_desk.py`.
+that all workers see; in place of it, use your database. Only entries go through the server, where
+they count for the size of the history. The tools, the model and the steps are in `payment_desk.py`.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ class Steps:
         """Ask the model, with the names of transcript and record in place of them."""
         asked = desk.ask(self.kept(note))
         record = None if asked.record is None else self.keep(asked.record)
-        return Asked(self.keep(asked.note), record, asked.entries, asked.answer)
+        return Asked(self.keep(asked.note), record, asked.answer)
 
     @activity.defn
     def what_waits(self, record: str, entries: list[Data]) -> list[Data]:
@@ -154,6 +153,11 @@ async def do(step: Any, *values: Any) -> Any:
     return await workflow.execute_activity_method(step, args=values, start_to_close_timeout=SOON)
 
 
+def entries_of(call_id: object, entries: list[Data]) -> list[Data]:
+    """Pick the entries of a call: a step about it needs no others, and a history has its limits."""
+    return [entry for entry in entries if entry["call"] == call_id]
+
+
 @workflow.defn
 class Conversation:
     """Go on with a conversation until it is over."""
@@ -181,7 +185,7 @@ class Conversation:
             if asked.answer is not None:
                 return asked.answer
             assert asked.record is not None
-            entries = list(asked.entries or ())
+            entries: list[Data] = []
             await self.decide_all(asked.record, entries)
             for call_id in await do(Steps.what_runs, asked.record, entries):
                 await self.run_call(asked.record, entries, call_id)
@@ -191,24 +195,35 @@ class Conversation:
         """Let people decide about the calls of a round."""
         while waiting := await do(Steps.what_waits, record, entries):
             self.shown = waiting
-            await workflow.wait_condition(lambda: bool(self.decisions))
-            entries += await do(Steps.take_decision, record, entries, self.decisions.pop(0))
-        self.shown = []
+            while self.shown:
+                entries += await self.take_decision(record, entries)
+
+    async def take_decision(self, record: str, entries: list[Data]) -> list[Data]:
+        """Wait for a decision, and take it in; what is decided is not shown any more."""
+        await workflow.wait_condition(lambda: bool(self.decisions))
+        message = self.decisions.pop(0)
+        own = entries_of(message.get("call_id"), entries)
+        new: list[Data] = await do(Steps.take_decision, record, own, message)
+        decided = [entry["call"] for entry in new]
+        self.shown = [each for each in self.shown if each["call"]["call_id"] not in decided]
+        return new
 
     async def run_call(self, record: str, entries: list[Data], call_id: str) -> None:
         """Run a call: once, unless it may run again."""
-        started: HandedOut = await do(Steps.start_call, record, entries, call_id)
+        own = entries_of(call_id, entries)
+        started: HandedOut = await do(Steps.start_call, record, own, call_id)
         entries += started.entries
+        own += started.entries
         try:
             entries += await workflow.execute_activity_method(
                 Steps.run_call,
-                args=[record, entries, started.call],
+                args=[record, own, started.call],
                 start_to_close_timeout=SOON,
                 heartbeat_timeout=LOST,
                 retry_policy=SOME if started.idempotent else ONCE,
             )
         except ActivityError:
-            entries += await do(Steps.give_up, record, entries, call_id)
+            entries += await do(Steps.give_up, record, own, call_id)
 
 
 # The commands.
