@@ -17,7 +17,7 @@ import json
 import pickle
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -252,7 +252,7 @@ def open_plan(record: str, entries: list[Data]) -> Plan:
 
 
 @contextmanager
-def opened(record: str, entries: list[Data]) -> Iterator[Plan]:
+def opened(record: str, entries: list[Data]) -> Generator[Plan, None, None]:
     """Open the plan of a round for a while; it goes on with what the engine keeps."""
     plan = open_plan(record, entries)
     try:

@@ -92,6 +92,7 @@ def folder(decided: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(decided, tmp_path / "desk"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tool", "moment", "wired", "paid"),
     [
@@ -122,6 +123,7 @@ def test_a_kill_around_a_payment(
     assert payments(folder) == {"Acme": 1} | ({"Initech": 1} if paid else {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("moment", "wired"),
     [("start", "success"), ("before", "indeterminate"), ("paid", "indeterminate")],
@@ -154,6 +156,7 @@ def stop(folder: Path, process: subprocess.Popen[str]) -> None:
         held.execute("ROLLBACK")
 
 
+@pytest.mark.slow
 def test_a_deploy_that_changes_a_tool(folder: Path, tmp_path: Path) -> None:
     """A process with another schema of a tool leaves the conversation to those with the old one."""
     code = tmp_path / "newer"
