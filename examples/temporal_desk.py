@@ -229,6 +229,14 @@ class Conversation:
 # The commands.
 
 
+async def connect(address: str) -> Client:
+    """Connect to the server."""
+    try:
+        return await Client.connect(address)
+    except RuntimeError:
+        sys.exit(f"No Temporal server answers at {address}. First: temporal server start-dev")
+
+
 async def work(client: Client, folder: Path) -> None:
     """Carry on what there is, until it is interrupted."""
     with ThreadPoolExecutor(4) as threads:
@@ -265,7 +273,7 @@ async def main(argv: Sequence[str] | None = None) -> None:
     """Run a command."""
     commands = {"worker": "carry on what there is", "ask": "begin, or wait for the end"}
     options = desk.read_options(argv, "A desk on Temporal.", commands)
-    client = await Client.connect(os.environ.get("TEMPORAL_ADDRESS", "127.0.0.1:7233"))
+    client = await connect(os.environ.get("TEMPORAL_ADDRESS", "127.0.0.1:7233"))
     if options.command == "worker":
         await work(client, options.folder)
     elif options.command == "ask":

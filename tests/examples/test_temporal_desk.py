@@ -160,6 +160,18 @@ def test_a_signal_that_is_no_decision_changes_nothing(
     assert desk_round.waiting() == before
 
 
+def test_without_a_server_it_says_how_to_start_one(
+    example: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looks before a server is there reads one line."""
+    with socket.socket() as taken:  # nobody listens at it
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        monkeypatch.setenv("TEMPORAL_ADDRESS", address)
+        with pytest.raises(SystemExit, match=f"No Temporal server answers at {address}. First: "):
+            asyncio.run(example.main(["--folder", str(tmp_path), "inbox"]))
+
+
 # With a server.
 
 
