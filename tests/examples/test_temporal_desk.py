@@ -28,7 +28,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 EXAMPLES: Final = Path(__file__).resolve().parents[2] / "examples"
 DRIVER: Final = Path(__file__).with_name("temporal_driver.py")
 COMMAND: Final = shutil.which(
-    "temporal", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    "temporal", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 )
 needs_server = pytest.mark.skipif(
     COMMAND is None, reason="the command `temporal` of Temporal's CLI, a server, is not installed"
