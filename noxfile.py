@@ -56,7 +56,7 @@ MEETING_DEPENDENCIES: Final = (
     "tests/declare",
     "tests/examples/test_dbos_desk.py",
     "tests/examples/test_inbox.py",
-    "tests/examples/test_temporal_page.py",
+    "tests/examples/test_temporal_desk.py",
     "tests/dialects/test_schema.py",
     "tests/dialects/test_schema_gemini.py",
     "tests/dialects/test_schema_strict.py",

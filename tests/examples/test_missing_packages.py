@@ -13,7 +13,12 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 @pytest.mark.parametrize(
     ("example", "package"),
-    [("dbos_desk.py", "dbos"), ("inbox/app.py", "uvicorn"), ("mcp_desk.py", "uvicorn")],
+    [
+        ("dbos_desk.py", "dbos"),
+        ("inbox/app.py", "uvicorn"),
+        ("mcp_desk.py", "uvicorn"),
+        ("temporal_desk.py", "temporalio"),
+    ],
 )
 def test_an_example_names_the_package_that_it_lacks(
     monkeypatch: pytest.MonkeyPatch, example: str, package: str
