@@ -12,7 +12,6 @@ import json
 import os
 import sys
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +52,9 @@ class JsonLines:
         record, *entries = map(json.loads, whole.splitlines())
         plan = self.toolset.open_plan(record, entries)
         _, self.mark = plan.entries_since()
-        now = datetime.now(UTC).isoformat()
-        plan.add_entries(
-            {"call": call.id, "n": self.mark[call.id], "steps": [{"kind": "abandoned", "at": now}]}
-            for call in plan.pending
-            if call.status == "running"
-        )
+        for call in plan.pending:
+            if call.status == "running":
+                plan.abandon(call.id)
         self.keep(plan)
         return plan
 

@@ -20,7 +20,6 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -222,16 +221,14 @@ def run(record: str, entries: list[Data], packed: str, folder: Path) -> list[Dat
     skipped = {"bank": Bank(folder), "key": call.idempotency_key}
     outcome = execution.execute_sync(call, skipped=skipped)
     print(f"  {call.id} {call.name}: {call.status}", flush=True)
-    return change_plan(record, entries, lambda plan: plan.record(outcome))
+    return change_plan(record, entries, lambda plan: plan.settle_sync(outcome, hooks))
 
 
 def give_up(record: str, entries: list[Data], call_id: str) -> list[Data]:
     """Record that nobody knows what a call did whose worker is gone."""
 
     def change(plan: Plan) -> None:
-        _, mark = plan.entries_since()
-        step = {"kind": "abandoned", "at": datetime.now(UTC).isoformat()}
-        plan.add_entries([{"call": call_id, "n": mark[call_id], "steps": [step]}])
+        plan.abandon(call_id)
         (call,) = [each for each in plan.in_doubt if each.id == call_id]
         plan.record(call.indeterminate("The worker was lost while the tool ran."))
 
@@ -261,7 +258,7 @@ def opened(record: str, entries: list[Data]) -> Generator[Plan, None, None]:
         plan.hand_over()
 
 
-def change_plan(record: str, entries: list[Data], change: Callable[[Plan], None]) -> list[Data]:
+def change_plan(record: str, entries: list[Data], change: Callable[[Plan], object]) -> list[Data]:
     """Change the plan of a round, and give what happened."""
     with opened(record, entries) as plan:
         _, mark = plan.entries_since()

@@ -368,12 +368,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             3
         """
         self._state._check_open()
-        call = self._call(call_id)
-        if call is None:
-            raise LifecycleError(
-                f"Call {shorten(call_id)} cannot be handed out: it is not pending in this plan. "
-                f"Pending: {[each.id for each in self.pending]}."
-            )
+        call = self._pending_call(call_id, "handed out")
         held, call._round = call._round, self._state._round
         try:
             if call._stage.name == "in_doubt" and call.selector.definition.idempotent:
@@ -389,6 +384,28 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
                     return made
         finally:
             call._round = held  # a call that a store keeps starts in no other way
+
+    def abandon(self, call_id: str) -> None:
+        """Note that nobody runs a call any more, as when its worker was killed: it is in doubt.
+
+        Args:
+            call_id: The id of a call that is running, by its history.
+
+        Raises:
+            LifecycleError: There is no such call, or it is not running.
+            RoundClosedError: The round has ended.
+        """
+        self._state._check_open()
+        self._pending_call(call_id, "abandoned")._append("abandoned")
+
+    def _pending_call(self, call_id: str, what: str) -> AnyToolCall:
+        call = self._call(call_id)
+        if call is None:
+            raise LifecycleError(
+                f"Call {shorten(call_id)} cannot be {what}: it is not pending in this plan. "
+                f"Pending: {[each.id for each in self.pending]}."
+            )
+        return call
 
     # Recording, suspending and resuming.
 
@@ -455,7 +472,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             ...     add = tool(add)
             >>> hooks = Sums.HookSet()
             >>> @hooks.after(Sums.add)
-            ... def log(result):
+            ... def log(call, result):
             ...     print(result.status)
             >>> turn = ScriptedModel.tool_calls(("c1", "add", {"a": 1, "b": 2}))
             >>> with Sums.read_turn(turn).round.apply_hooks_sync(hooks) as plan:

@@ -146,11 +146,8 @@ class Tree:
 
         It is written with what is done next about the call: whoever only looks writes nothing.
         """
-        now = iso_time(time())
-        self.plan.add_entries(
-            {"call": id, "n": self._mark[id], "steps": [{"kind": "abandoned", "at": now}]}
-            for id in call_ids
-        )
+        for id in call_ids:
+            self.plan.abandon(id)
 
     def add(self, call_id: str, step: Mapping[str, Any]) -> None:
         """Let one more thing happen to a call of the plan."""
