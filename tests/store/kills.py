@@ -296,7 +296,7 @@ class Run:
 
     def open_ones(self, rows: Others) -> list[str]:
         return [
-            id for (id,) in rows.all("SELECT id FROM lutum_conversation WHERE plan IS NOT NULL")
+            id for (id,) in rows.all("SELECT id FROM lutum_conversation WHERE round <> ''")
         ]
 
     def tell(self, what: str) -> None:

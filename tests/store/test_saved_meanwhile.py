@@ -55,7 +55,7 @@ def test_what_happens_to_a_call_while_it_is_saved_is_refused_or_on_record(
         with between(at):
             version = store.save(id, plan)
         assert version == 1
-        assert plan._state._closed_by == "saved"
+        assert plan.closed_by == "handed over"
         found[at.was_done] += 1
         assert states(store, id) == {"c2": state if at.was_done else "pending"}
         if at._left > 0:

@@ -54,6 +54,7 @@ class Talk:
 
     version: int
     rounds: int = 0
+    keys: dict[str, int] = field(default_factory=dict)
     calls: dict[str, Known] = field(default_factory=dict)
     is_open: bool = False
 
@@ -145,7 +146,9 @@ class Stores(RuleBasedStateMachine):
         assert claim.in_doubt == (known.state == "in doubt")
         assert all(claim.token > old.token for old, of in self.claims if of is known)
         talk = self.talks[claim.id]
-        assert claim.key == f"{claim.id}/{talk.rounds}/{claim.call.idempotency_key}"
+        assert claim.key == claim.call.idempotency_key
+        round, *_ = claim.key.split("/")
+        assert talk.keys.setdefault(round, talk.rounds) == talk.rounds
         known.claim, known.until, known.is_started = claim, self.now + lease, False
         self.claims.append((claim, known))
 
