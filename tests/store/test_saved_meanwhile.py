@@ -80,12 +80,12 @@ def test_a_plan_whose_save_failed_as_it_ended_is_saved_again_and_not_run(store: 
     (call,) = plan.pending
     with between(fails), pytest.raises(StoreError):
         store.save("one", plan)
-    with pytest.raises(LifecycleError, match="given to a store, and goes on there"):
+    with pytest.raises(LifecycleError, match="handed over, and goes on elsewhere"):
         call.start()
-    with pytest.raises(RoundClosedError, match="given to a store"):
+    with pytest.raises(RoundClosedError, match="handed over"):
         plan.discard()
     assert store.save("one", plan) == 1
-    with pytest.raises(RoundClosedError, match="already saved"):
+    with pytest.raises(RoundClosedError, match="already handed over"):
         store.save("two", plan)
     assert states(store) == {"c2": "pending"}
 
