@@ -147,8 +147,8 @@ class Stores(RuleBasedStateMachine):
         assert all(claim.token > old.token for old, of in self.claims if of is known)
         talk = self.talks[claim.id]
         assert claim.key == claim.call.idempotency_key
-        round, *_ = claim.key.split("/")
-        assert talk.keys.setdefault(round, talk.rounds) == talk.rounds
+        of_round = claim.key.partition("/")[0]  # random, and none that an earlier round had
+        assert talk.keys.setdefault(of_round, talk.rounds) == talk.rounds
         known.claim, known.until, known.is_started = claim, self.now + lease, False
         self.claims.append((claim, known))
 
