@@ -241,9 +241,9 @@ class Claims(Records):
                 return []
             tree = read
         plan = tree.open(toolset)
-        is_in_doubt = row.state == "started"
-        if is_in_doubt:
-            tree.leave([call.id for call in plan.pending if call.id == row.call])
+        # Not by the state of the row, which is not sealed.
+        tree.leave([c.id for c in plan.pending if c.id == row.call and c.status == "running"])
+        is_in_doubt = any(c.id == row.call for c in plan.in_doubt)
         call = next((c for c in (*plan.pending, *plan.in_doubt) if c.id == row.call), None)
         if call is None:
             raise PlanError(
