@@ -1,4 +1,8 @@
-"""The laws of rows that somebody else wrote: they are refused, or they change nothing."""
+"""The laws of rows that somebody else wrote: they are refused, or they let nothing run that may not.
+
+What says what happened to a call is sealed: its entries, how many there are, and what is needed to
+read them. What only says who may look at a call next is not: edited, it may cost time.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +15,88 @@ from functools import cache, partial
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
-from lutum_py.errors import LutumError, PlanError, StaleError, StoreError
-from lutum_py.store import Store, Stored, open_store
+from lutum_py import (
+    NeedsTools,
+    Skip,
+    Suspend,
+    SuspendTicket,
+    ToolContext,
+    ToolMetadata,
+    ToolRoundPlan,
+    Toolset,
+    execution,
+    tool,
+    tool_fn,
+)
+from lutum_py.errors import LifecycleError, LutumError, MisuseError, PlanError, StaleError, StoreError
+from lutum_py.store import Claim, Store, Stored, open_store
+from lutum_py.testing import ScriptedModel
 from tests.cases import over
+from tests.store import desk
 from tests.store.beside import Clock, Row, last, sealed
 from tests.store.beside import others as somebody
-from tests.store.desk import KEY, LOOK, Desk, claimed, plan_of, started
+from tests.store.desk import KEY, LOOK, started
 
-TABLES = {
+
+@tool_fn
+def agent(log: Annotated[Any, Skip()], context: ToolContext) -> str:
+    """Request a payment and a look, once."""
+    if context.inner is None:
+        context.request_calls([("pay", {"cents": 9}), ("look", {"place": "Rome"})])
+    return "done"
+
+
+class Desk(Toolset):
+    pay = tool(desk.pay)
+    look = tool(desk.look)
+    agent = tool(agent)
+
+
+hooks = Desk.HookSet()
+
+
+@hooks.gate(Desk.pay)
+def may_it_be_paid(_metadata: ToolMetadata, _input: Any) -> Suspend:
+    return Suspend(SuspendTicket(id="t1", message="Pay?"))
+
+
+def plan_of(*calls: desk.Call) -> ToolRoundPlan[Desk]:
+    """A plan whose payments wait."""
+    outcome = Desk.read_turn(ScriptedModel.tool_calls(*calls))
+    assert isinstance(outcome, NeedsTools)
+    return outcome.round.apply_hooks_sync(hooks)
+
+
+def claimed(store: Store, **options: Any) -> Claim:
+    claim = store.claim(Desk, **options)
+    assert claim is not None
+    return claim
+
+
+KEYS = {
     "lutum_store": ("one",),
     "lutum_conversation": ("id",),
-    "lutum_call": ("conversation", "place"),
+    "lutum_entry": ("conversation", "call", "n"),
+    "lutum_call": ("conversation", "call"),
+    "lutum_worker": ("id",),
+    "lutum_follower": ("conversation", "call", "follower"),
 }
+SEALED = {
+    "lutum_conversation": (
+        *("id", "version", "counted", "round", "note_digest", "session_digest", "record_digest"),
+        *("changed", "seal", "note", "session", "record"),
+    ),
+    "lutum_entry": ("conversation", "round", "call", "n", "id", "body", "seal"),
+    "lutum_call": (
+        *("conversation", "call", "root", "place", "round", "n", "last", "body", "shown", "seal"),
+    ),
+}
+"""What a seal covers. The other cells may be edited by whoever can write to the database."""
+
 CALLS = [
     ("c0", "pay", {"cents": 1}),
     ("c1", "pay", {"cents": 2}),
@@ -34,30 +104,42 @@ CALLS = [
     ("c3", "look", {"place": "Rome"}),
     ("c4", "pay", {"cents": 4}),
     ("c5", "pay", {"cents": 5}),
+    ("c6", "pay", {"cents": 6}),
 ]
+MAY_PAY = {1, 5, 6}
+"""What is approved and was not started, or is approved when all is run to its end."""
 
 
 def filled(store: Store) -> None:
-    """A conversation with calls in every state: waiting, ready, claimed, started, lost and done."""
+    """A store with calls in every state: waiting, ready, claimed, started, lost, awaiting, done."""
     store.save("one", plan_of(*CALLS), note="note")
     for waiting in store.waiting()[1:]:
         store.decide("one", waiting.approve(by="mia"), Desk)
-    lost = claimed(store, lease=1)
-    started(store, lost)
-    claim = claimed(store)
-    store.finish(claim, started(store, claim).call_sync())
-    claimed(store)
-    started(store, claimed(store))
-    store.save("two", plan_of(LOOK), note="other")
+    for id, lease in (("c1", 1), ("c2", 60), ("c4", 60)):
+        claim = claimed(store, id="one", lease=lease)
+        assert claim.call.id == id
+        call = started(store, claim)
+        if id == "c2":
+            store.finish(claim, call.call_sync())
+    assert claimed(store, id="one").call.id == "c5"
+    last().execute("UPDATE lutum_call SET worker = 'w1', due = due - 59999 WHERE call = 'c5'")
+    last().execute("INSERT INTO lutum_worker VALUES ('w1', 1060000)")
+    # In the order of the turn: the last one follows the others, of which one waits.
+    calls = [("d0", *LOOK[1:]), ("d1", "pay", {"cents": 7}), ("d2", *LOOK[1:])]
+    store.save("two", plan_of(*calls), note="other", in_order=True)
+    # A call that requested others, of which one waits and one may run.
+    store.save("three", plan_of(("e0", "agent", {})))
+    claim = claimed(store, id="three")
+    outcome = execution.execute_sync(store.start(claim), skipped={"log": None})
+    store.finish(claim, outcome, hooks=hooks)
 
 
 @cache
 def image() -> bytes:
     """Such a store, as bytes."""
     with open_store(":memory:", key=KEY) as store:
-        clock = Clock()
+        Clock()
         filled(store)
-        clock.move(10)
         return bytes(last().serialize())
 
 
@@ -65,37 +147,43 @@ def restored() -> Store:
     saved = image()
     store = open_store(":memory:", key=KEY)
     last().deserialize(saved)
-    clock = Clock()
-    clock.move(10)
+    Clock().move(10)
     return store
 
 
-def values() -> Iterator[tuple[str, str, str, Any]]:
-    """Each value: its table, what finds its row, its column, and itself."""
-    connection = last()
-    for table, keys in TABLES.items():
-        cursor = connection.execute(f"SELECT * FROM {table}")
+def cells() -> Iterator[tuple[str, str, str, Any]]:
+    """Each cell: its table, what finds its row, its column, and its value."""
+    for table, found, row in rows_of(*KEYS):
+        yield from ((table, found, name, value) for name, value in row.items())
+
+
+def rows_of(*tables: str) -> Iterator[tuple[str, str, Row]]:
+    for table in tables:
+        cursor = last().execute(f"SELECT * FROM {table}")
         names = [each[0] for each in cursor.description]
-        for row in cursor.fetchall():
-            values = dict(zip(names, row, strict=True))
-            found = " AND ".join(f"{key} = {values[key]!r}" for key in keys)
-            for name in names:
-                yield table, found, name, values[name]
+        for cells in cursor.fetchall():
+            row = dict(zip(names, cells, strict=True))
+            yield table, " AND ".join(f"{key} = {row[key]!r}" for key in KEYS[table]), row
 
 
-def others(value: Any) -> Iterator[Any]:
+def others(value: Any, *, in_leaves: bool) -> Iterator[Any]:
     """Other values for one, and for each leaf of what is JSON."""
     if isinstance(value, int):
-        yield from (value + 1, value - 1, 10**12)
+        yield from (value + 1, value - 1, 0, 10**12)
         return
     if value is None:
-        yield from ("", 0)
+        yield from ("", 0, "w1")
         return
     yield from (value + "x", value[1:], "")
+    if value in STATES:
+        yield from STATES
     with suppress(ValueError):
         data = json.loads(value)
-        if not isinstance(data, int):
+        if in_leaves and not isinstance(data, int):
             yield from (json.dumps(each, separators=(",", ":")) for each in edited(data))
+
+
+STATES = ("ready", "started", "waiting", "awaiting", "unreviewed", "ended", "done")
 
 
 def edited(data: Any) -> Iterator[Any]:
@@ -115,21 +203,39 @@ def edited(data: Any) -> Iterator[Any]:
         yield "x" if data is None else f"{data}x"
 
 
-def run_to_the_end(store: Store) -> tuple[list[Any], list[Any]]:
-    """Decide, run and look at all there is; give the payments, and what was seen."""
-    log: list[Any] = []
-    seen: list[Any] = []
+class Seen:
+    """What comes of a store whose rows somebody edited."""
 
-    def attempt(step: Callable[[], Any]) -> Any:
+    def __init__(self) -> None:
+        self.paid: list[int] = []
+        self.other: list[Any] = []
+        self.errors: list[LutumError] = []
+
+    def attempt(self, step: Callable[[], Any]) -> Any:
         try:
             return step()
         except LutumError as error:
-            seen.append(type(error).__name__)
+            self.errors.append(error)
             return None
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether nothing was paid twice, nor what nobody approved, nor what may have been paid."""
+        return len(self.paid) == len({*self.paid}) and MAY_PAY.issuperset(self.paid)
+
+    @property
+    def is_refused(self) -> bool:
+        return any(isinstance(error, StoreError | PlanError) for error in self.errors)
+
+
+def run_to_the_end(store: Store) -> Seen:
+    """Approve one payment, run all that may run, and look at everything."""
+    seen = Seen()
+    log: list[Any] = []
 
     def decide() -> None:
         for waiting in store.waiting():
-            seen.append(waiting)
+            seen.other.append(waiting)
             if waiting.arguments == {"cents": 1, "payee": "Acme"}:
                 store.decide(waiting.id, waiting.approve(), Desk)
 
@@ -137,65 +243,211 @@ def run_to_the_end(store: Store) -> tuple[list[Any], list[Any]]:
         claim = store.claim(Desk)
         if claim is None:
             return False
-        seen.append((claim.key, claim.in_doubt))
+        seen.other.append((claim.key, claim.in_doubt))
         if claim.in_doubt and not claim.idempotent:
             store.finish(claim, claim.call.indeterminate("lost"))
         else:
             call = store.start(claim)
-            skipped = {"log": log} if call.name == "pay" else {}
-            store.finish(claim, call.call_sync(**skipped))
+            store.finish(claim, execution.execute_sync(call, skipped={"log": log}), hooks=hooks)
         return True
 
     def look(id: str) -> None:
         stored = store.load(id, Desk)
-        seen.append((stored.id, stored.note))
+        seen.other.append((stored.id, stored.note))
         if stored.plan is not None:
-            seen.append(stored.plan.finished)
+            seen.other.append(stored.plan.finished)
+            stored.plan.discard()
 
-    attempt(decide)
+    seen.attempt(decide)
     for _ in range(12):
-        if attempt(run) is False:
+        if seen.attempt(run) is False:
             break
-    for id in attempt(store.ids) or ():
-        attempt(partial(look, id))
-    return log, seen
+    for id in seen.attempt(store.ids) or ():
+        seen.attempt(partial(look, id))
+    seen.paid = [cents for _, cents in log]
+    return seen
+
+
+def after(*statements: str, values: tuple[Any, ...] = ()) -> Seen | None:
+    """Say what comes of some statements of somebody else; None if the database refuses them."""
+    with restored() as store:
+        try:
+            for statement in statements:
+                last().execute(statement, values)
+        except sqlite3.IntegrityError:
+            return None
+        return run_to_the_end(store)
+
+
+def steps_in(seen: Seen) -> tuple[Any, ...]:
+    return seen.paid, seen.other, [*map(type, seen.errors)]
+
+
+@pytest.fixture
+def untouched() -> Seen:
+    seen = after()
+    assert seen is not None
+    assert sorted(seen.paid) == [1, 6]
+    assert seen.errors == []
+    return seen
 
 
 @pytest.mark.slow
-def test_every_leaf_of_every_row_counts(tmp_path: Path) -> None:
-    """Whatever is edited in any row, one leaf at a time: it is refused, or changes nothing; and
-    nothing is paid that was not approved, or twice.
+def test_every_cell_that_is_sealed_counts(untouched: Seen) -> None:
+    """Whatever is edited in a sealed cell, one leaf at a time: it is refused, or changes nothing;
+    and nothing is paid that was not approved, or twice.
     """
-    with restored() as store:
-        paid, seen = run_to_the_end(store)
-    assert sorted(paid) == [("Acme", 1), ("Acme", 5)]
-    with restored() as store:
-        edits = [
-            (table, found, column, other)
-            for table, found, column, value in values()
-            for other in others(value)
-            if other != value
-        ]
+    edits = [each for each in edits_of() if each[2] in SEALED.get(each[0], ())]
     assert len(edits) > 500
     with_effect = []
     for table, found, column, other in edits:
-        with restored() as store:
-            try:
-                last().execute(f"UPDATE {table} SET {column} = ? WHERE {found}", (other,))
-            except sqlite3.IntegrityError:  # the database itself refuses it
-                continue
-            if table == "lutum_store":
-                tables = tmp_path / "edited.db"
-                tables.write_bytes(last().serialize())
-                with pytest.raises(StoreError):
-                    open_store(tables, key=KEY)
-                continue
-            now, then = run_to_the_end(store)
-            refused = any(isinstance(each, str) for each in then)
-            once = len(now) == len(set(now)) and set(now) <= set(paid)
-            if not once or not (refused or (now, then) == (paid, seen)):
-                with_effect.append((table, found, column, other, now))
+        seen = after(f"UPDATE {table} SET {column} = ? WHERE {found}", values=(other,))
+        if seen is None:
+            continue
+        is_noticed = seen.is_refused or steps_in(seen) == steps_in(untouched)
+        if not (seen.is_safe and is_noticed):
+            with_effect.append((table, found, column, other, seen.paid))
     assert with_effect == []
+
+
+@pytest.mark.slow
+def test_a_cell_that_is_not_sealed_costs_no_more_than_time() -> None:
+    """Whatever is edited in a cell that says who may look at a call next: nothing is paid twice,
+    nothing that nobody approved, and nothing that may have been paid before.
+    """
+    edits = [each for each in edits_of() if each[2] not in SEALED.get(each[0], ())]
+    assert len(edits) > 500
+    unsafe = []
+    for table, found, column, other in edits:
+        if table == "lutum_store":
+            continue
+        seen = after(f"UPDATE {table} SET {column} = ? WHERE {found}", values=(other,))
+        if not (seen is None or seen.is_safe):
+            unsafe.append((table, found, column, other, seen.paid))
+    assert unsafe == []
+
+
+def edits_of() -> list[tuple[str, str, str, Any]]:
+    with restored():
+        return [
+            (table, found, column, other)
+            for table, found, column, value in cells()
+            for other in others(value, in_leaves="'c1'" in found or "'one'" in found)
+            if other != value
+        ]
+
+
+def test_a_version_that_was_edited_is_refused(tmp_path: Path) -> None:
+    """What the tables say of themselves is believed by nobody."""
+    for column, value in (("one", 2), ("version", 7), ("version", "x"), ("one", 0)):
+        with restored():
+            last().execute(f"UPDATE lutum_store SET {column} = ?", (value,))
+            path = tmp_path / f"{column}{value}.db"
+            path.write_bytes(last().serialize())
+        with pytest.raises(StoreError):
+            open_store(path, key=KEY)
+
+
+def test_a_row_that_was_deleted_is_missed(untouched: Seen) -> None:
+    """Whichever entry, call or conversation is deleted, the last entry of a call included: it is
+    refused. Without a follower or a worker, a call is looked at earlier, or not at all.
+    """
+    with restored():
+        gone = [(table, found) for table, found, _ in rows_of(*KEYS) if table != "lutum_store"]
+    assert len(gone) > 30
+    for table, found in gone:
+        seen = after(f"DELETE FROM {table} WHERE {found}")
+        assert seen is not None
+        assert seen.is_safe, found
+        assert seen.is_refused or table in ("lutum_follower", "lutum_worker"), (table, found)
+
+
+def test_a_call_that_was_deleted_whole_is_missed() -> None:
+    """Without its row and its entries, a call of the turn is not taken for a new one."""
+    for call in ("c0", "c1", "c2", "c4", "d1"):
+        gone = [f"DELETE FROM lutum_{table} WHERE call = '{call}'" for table in ("entry", "call")]
+        seen = after(*gone)
+        assert seen is not None
+        assert (seen.is_safe, seen.is_refused) == (True, True), call
+
+
+@pytest.mark.slow
+def test_a_row_that_was_copied_is_refused(untouched: Seen) -> None:
+    """A row in the place of another one, in the same conversation or another, is refused; an entry
+    of another round is not even looked at.
+    """
+    copies = []
+    with restored():
+        entries = [row for _, _, row in rows_of("lutum_entry")]
+        calls = [row for _, _, row in rows_of("lutum_call")]
+        heads = [row for _, _, row in rows_of("lutum_conversation")]
+    for row in entries:
+        others = [{"n": row["n"] + 1}, {"n": 9}, {"call": "c3"}, {"call": "e0/1"}]
+        copies += [("lutum_entry", row, changed) for changed in others]
+        copies.append(("lutum_entry", row, {"conversation": "two", "call": "d0"}))
+    for row in calls:
+        copies += [("lutum_call", row, {"call": name}) for name in ("c0", "c3", "new")]
+        copies.append(("lutum_call", row, {"conversation": "two"}))
+    for row in heads:
+        copies += [("lutum_conversation", row, {"id": id}) for id in ("one", "two", "new")]
+    assert len(copies) > 100
+    for table, row, changed in copies:
+        made = {**row, **changed}
+        if made == row:
+            continue
+        marks = ", ".join("?" * len(made))
+        seen = after(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", values=(*made.values(),))
+        assert seen is not None
+        assert seen.is_safe, (table, row, changed)
+        is_other_round = table == "lutum_entry" and "conversation" in changed
+        is_unseen = is_other_round and steps_in(seen) == steps_in(untouched)
+        assert seen.is_refused or is_unseen, (table, row, changed)
+
+
+def test_a_row_of_an_older_state_is_refused() -> None:
+    """A row as it once was does not count beside those that were written since. One of the
+    conversation brings back what you noted, and runs nothing.
+    """
+    before: dict[tuple[str, str], Row] = {}
+    older = []
+    with open_store(":memory:", key=KEY) as store:
+        Clock()
+        store.save("one", plan_of(*CALLS), note="note")
+        watched = ("lutum_conversation", "lutum_entry", "lutum_call")
+
+        def note(_: Any = None) -> None:
+            for table, found, row in rows_of(*watched):
+                known = before.setdefault((table, found), row)
+                if {name: known[name] for name in SEALED[table]} != {
+                    name: row[name] for name in SEALED[table]
+                }:
+                    older.append((table, found, known))
+                    before[table, found] = row
+
+        note()
+        for waiting in store.waiting()[1:4]:
+            store.decide("one", waiting.approve(), Desk)
+            note()
+        for _ in range(2):
+            claim = claimed(store)
+            call = started(store, claim)
+            note()
+        store.finish(claim, call.call_sync())
+        note()
+        stored = store.load("one", Desk)
+        store.save("one", stored.plan, note="later", version=stored.version)
+        note()
+        now = bytes(last().serialize())
+    assert len(older) >= 7
+    for table, found, row in older:
+        with open_store(":memory:", key=KEY) as store:
+            last().deserialize(now)
+            Clock().move(100)
+            sets = ", ".join(f"{name} = ?" for name in row)
+            last().execute(f"UPDATE {table} SET {sets} WHERE {found}", (*row.values(),))
+            seen = run_to_the_end(store)
+        assert {2, 3}.isdisjoint(seen.paid), (found, row)
+        assert seen.is_refused or table == "lutum_conversation", (table, found, row)
 
 
 def row_at(place: int) -> Row:
