@@ -18,6 +18,7 @@ from unittest.mock import patch
 
 __all__ = [
     "PIPELINE",
+    "SEALED",
     "Clock",
     "Others",
     "Row",
@@ -198,12 +199,34 @@ def others(where: Any = None) -> Iterator[Others]:
         own.close()
 
 
-def sealed(row: Row, key: bytes) -> Row:
-    """A row with its seal, as whoever has the key writes it."""
-    rest = {name: value for name, value in row.items() if name != "seal"}
-    text = json.dumps(rest, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+SEALED: dict[str, tuple[str, ...]] = {
+    "lutum_conversation": (
+        *("id", "version", "counted", "round", "note_digest", "session_digest", "record_digest"),
+        "changed",
+    ),
+    "lutum_entry": ("conversation", "round", "call", "n", "id", "body"),
+    "lutum_call": (
+        *("conversation", "call", "root", "place", "round", "n", "last", "body", "shown"),
+    ),
+}
+"""Which cells of a row its seal covers."""
+
+
+def sealed(row: Row, key: bytes, last: str | None = None) -> Row:
+    """A row with its seal, as whoever has the key writes it.
+
+    Args:
+        row: A row of a call or a conversation, or an entry.
+        key: The key.
+        last: For an entry, the seal of the one before it, or nothing.
+    """
+    table = "call" if "shown" in row else "conversation" if last is None else "entry"
+    cells = {name: row[name] for name in SEALED[f"lutum_{table}"]}
+    if last is not None:
+        cells["seal"] = last
+    text = json.dumps(cells, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     made_of = hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256)
-    return {**rest, "seal": f"hmac-sha256:{made_of.hexdigest()}"}
+    return {**row, "seal": f"hmac-sha256:{made_of.hexdigest()}"}
 
 
 class Clock:
