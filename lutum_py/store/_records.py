@@ -196,18 +196,27 @@ class Records(Settled):
         if session is not None:
             texts["session"] = session_text(session)
         if plan is None or stays:
-            with self._database.write() as rows, may(rows):
-                head = self._at_version(rows, id, version, stays=stays)
-                if not stays and head.round:
-                    self._end_round(rows, id)
-                    head, texts = head._replace(round="", counted=0), {**texts, "record": None}
-                head.write(rows, **texts)
-            return head.version + (self._count(rows, head) if stays else 0)
+
+            def do(rows: Rows) -> int:
+                with may(rows):
+                    head = self._at_version(rows, id, version, stays=stays)
+                    kept = texts
+                    if not stays and head.round:
+                        self._end_round(rows, id)
+                        head, kept = head._replace(round="", counted=0), {**texts, "record": None}
+                    head.write(rows, **kept)
+                return head.version + (self._count(rows, head) if stays else 0)
+
+            return self._database.transact(do)
         writing = _Writing(self, id, plan, version, order, texts)
+
+        def write(rows: Rows) -> int:
+            with may(rows):
+                return writing.write(rows)
+
         while True:
             try:
-                with self._database.write() as rows, may(rows):
-                    saved = writing.write(rows)
+                saved = self._database.transact(write)
             except _Grown:
                 continue
             except StoreError:
@@ -345,19 +354,24 @@ class Records(Settled):
             InvalidValueError: The id is no id.
         """
         check_word("id", id)
-        with self._database.write() as rows, held_by_nobody(id, self._owner)(rows):
-            self._head(rows, id)
-            calls = SavedCall.where(rows, "conversation = ? ORDER BY call {lock}", id)
-            for row in calls:
-                if row.due is not None or row.state == "started":
-                    raise MisuseError(
-                        f"Conversation {id!r} is not deleted: its call {row.call!r} of tool "
-                        f"`{row.tool}` is claimed, runs or is in doubt. Finish it, or give the "
-                        "round up with `plan.abort` and save that."
-                    )
-            self._end_round(rows, id)
-            rows.run("DELETE FROM lutum_decision WHERE conversation = ?", id)
-            rows.run("DELETE FROM lutum_conversation WHERE id = ?", id)
+        may = held_by_nobody(id, self._owner)
+
+        def do(rows: Rows) -> None:
+            with may(rows):
+                self._head(rows, id)
+                calls = SavedCall.where(rows, "conversation = ? ORDER BY call {lock}", id)
+                for row in calls:
+                    if row.due is not None or row.state == "started":
+                        raise MisuseError(
+                            f"Conversation {id!r} is not deleted: its call {row.call!r} of tool "
+                            f"`{row.tool}` is claimed, runs or is in doubt. Finish it, or give the "
+                            "round up with `plan.abort` and save that."
+                        )
+                self._end_round(rows, id)
+                rows.run("DELETE FROM lutum_decision WHERE conversation = ?", id)
+                rows.run("DELETE FROM lutum_conversation WHERE id = ?", id)
+
+        self._database.transact(do)
 
     def unchanged_since(self, seconds: float, *, limit: int | None = None) -> list[str]:
         """Return the ids of conversations that were saved last so many seconds ago, or earlier.
