@@ -140,6 +140,17 @@ def reorder(rows: Rows, id: str) -> None:
     rows.many(statements)
 
 
+def follow(rows: Iterable[SavedCall]) -> Iterator[Statement]:
+    """Yield what lets calls follow those that they just requested, in a round without an order."""
+    for row in rows:
+        by = row.requested_by
+        if by is not None and row.state != "done":
+            own = row.conversation
+            yield "INSERT INTO lutum_follower VALUES (?, ?, ?)", (own, row.call, by)
+            blocked = "UPDATE lutum_call SET blockers = blockers + 1, slot = NULL"
+            yield f"{blocked} WHERE conversation = ? AND call = ?", (own, by)
+
+
 # In the transaction that writes the last result, so that two calls that end at once cannot both
 # see the other one open, and leave the follower blocked forever.
 def release(row: SavedCall, entry: str) -> Iterator[Statement]:

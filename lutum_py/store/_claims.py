@@ -195,8 +195,8 @@ class Claims(Records):
 
     def _claim(self, toolset: Any, wanted: Wanted, lease: float, limit: int) -> list[Claim]:
         """Claim calls that are wanted, in one round trip."""
-        claim = uuid4().hex
         while True:
+            claim = uuid4().hex
             statement = _claim_statement(
                 wanted,
                 claim,
@@ -206,23 +206,21 @@ class Claims(Records):
                 is_postgres=self._database.is_postgres,
             )
             ((_, found),) = self._database.batch(statement)
-            taken = [each for each in found if each[_CLAIM] == claim]
-            if taken or not found:
-                break
-            # All that was looked at is with workers that are alive.
-        made: list[Claim] = []
-        fault: Exception | None = None
-        for cells in taken:
-            try:
-                made += self._opened(toolset, cells, claim, lease)
-            except (LutumError, ValueError) as error:
-                fault = fault or error
-                self._set_aside(cells, claim, lease)
-        if fault is not None:
-            for each in made:
-                self._give_back(each.id, each.call.id, claim)
-            raise fault
-        return made
+            made: list[Claim] = []
+            fault: Exception | None = None
+            for cells in [each for each in found if each[_CLAIM] == claim]:
+                try:
+                    made += self._opened(toolset, cells, claim, lease)
+                except (LutumError, ValueError) as error:
+                    fault = fault or error
+                    self._set_aside(cells, claim, lease)
+            if fault is not None:
+                for each in made:
+                    self._give_back(each.id, each.call.id, claim)
+                raise fault
+            # What was looked at is with workers that are alive, or gives way: look at what is next.
+            if made or not found:
+                return made
 
     def _opened(self, toolset: Any, cells: Any, claim: str, lease: float) -> list[Claim]:
         """Make the claim of a row that was taken; none if it gives way to another claim."""

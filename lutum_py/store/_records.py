@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar, overload
 from uuid import uuid4
 
@@ -26,7 +26,7 @@ from .._transcript.saved import Saved, check_key
 from ..errors import MisuseError, ResumeError, StaleError, StoreError
 from ..execution._settings import check_flag
 from ._checks import check_toolset, check_word
-from ._claim_order import ClaimOrder, release, reorder
+from ._claim_order import ClaimOrder, follow, release, reorder
 from ._database import LostCommit, Rows, Statement, StoreLocation, database_at
 from ._leases import Leases
 from ._rows import (
@@ -196,18 +196,21 @@ class Records(Settled):
         if session is not None:
             texts["session"] = session_text(session)
         if plan is None or stays:
-            with self._database.write() as rows, may(rows):
-                head = self._at_version(rows, id, version, stays=stays)
-                if not stays and head.round:
-                    self._end_round(rows, id)
-                    head, texts = head._replace(round="", counted=0), {**texts, "record": None}
-                head.write(rows, **texts)
-            return head.version + (self._count(rows, head) if stays else 0)
+
+            def write(rows: Rows) -> int:
+                with may(rows):
+                    return self._write_texts(rows, id, version, texts, stays=stays)
+
+            return self._database.transact(write)
         writing = _Writing(self, id, plan, version, order, texts)
+
+        def write_plan(rows: Rows) -> int:
+            with may(rows):
+                return writing.write(rows)
+
         while True:
             try:
-                with self._database.write() as rows, may(rows):
-                    saved = writing.write(rows)
+                saved = self._database.transact(write_plan)
             except _Grown:
                 continue
             except StoreError:
@@ -216,6 +219,22 @@ class Records(Settled):
                 raise
             self._unsure[:] = [each for each in self._unsure if each is not plan]
             return saved
+
+    def _write_texts(
+        self,
+        rows: Rows,
+        id: str,
+        version: int | None,
+        texts: Mapping[str, str | None],
+        *,
+        stays: bool,
+    ) -> int:
+        """Write a note and a session; the open round, if it does not stay, is over."""
+        head = self._at_version(rows, id, version, stays=stays)
+        if not stays and head.round:
+            self._end_round(rows, id)
+            head, texts = head._replace(round="", counted=0), {**texts, "record": None}
+        return head.write(rows, **texts).version + (self._count(rows, head) if stays else 0)
 
     def _count(self, rows: Rows, head: Head) -> int:
         """Return how much the entries since the last save add to the version."""
@@ -345,19 +364,22 @@ class Records(Settled):
             InvalidValueError: The id is no id.
         """
         check_word("id", id)
-        with self._database.write() as rows, held_by_nobody(id, self._owner)(rows):
-            self._head(rows, id)
-            calls = SavedCall.where(rows, "conversation = ? ORDER BY call {lock}", id)
-            for row in calls:
-                if row.due is not None or row.state == "started":
-                    raise MisuseError(
-                        f"Conversation {id!r} is not deleted: its call {row.call!r} of tool "
-                        f"`{row.tool}` is claimed, runs or is in doubt. Finish it, or give the "
-                        "round up with `plan.abort` and save that."
-                    )
-            self._end_round(rows, id)
-            rows.run("DELETE FROM lutum_decision WHERE conversation = ?", id)
-            rows.run("DELETE FROM lutum_conversation WHERE id = ?", id)
+
+        def forget(rows: Rows) -> None:
+            with held_by_nobody(id, self._owner)(rows):
+                self._head(rows, id)
+                for row in SavedCall.where(rows, "conversation = ? ORDER BY call {lock}", id):
+                    if row.due is not None or row.state == "started":
+                        raise MisuseError(
+                            f"Conversation {id!r} is not deleted: its call {row.call!r} of tool "
+                            f"`{row.tool}` is claimed, runs or is in doubt. Finish it, or give "
+                            "the round up with `plan.abort` and save that."
+                        )
+                self._end_round(rows, id)
+                rows.run("DELETE FROM lutum_decision WHERE conversation = ?", id)
+                rows.run("DELETE FROM lutum_conversation WHERE id = ?", id)
+
+        self._database.transact(forget)
 
     def unchanged_since(self, seconds: float, *, limit: int | None = None) -> list[str]:
         """Return the ids of conversations that were saved last so many seconds ago, or earlier.
@@ -528,8 +550,10 @@ class Records(Settled):
             for change in changes:
                 if change.is_end:
                     rows.many(release(change.row, change.entries[-1].id))
-            if any(change.before is None or is_moved(change) for change in changes):
+            if any(ClaimOrder.of(row).in_order for row, _, _ in changes):
                 reorder(rows, id)
+            else:
+                rows.many(follow([row for row, before, _ in changes if before is None]))
             if any(change.is_end or change.row.state in CLAIMABLE for change in changes):
                 rows.many([self._database.notice])
 
