@@ -1,0 +1,434 @@
+"""What the store costs: `python -m tests.benchmarks store [--full] [--seconds S] [--only TEXT]`.
+
+Each row is measured on PostgreSQL and on SQLite, once by itself and once beside a transaction that
+has seen the database before all of it, as a dump does. The floor is one INSERT and one UPDATE by
+hand for each call. Only public names of the store are used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import resource
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from itertools import cycle
+from pathlib import Path
+from typing import Any, Final
+
+from lutum_py import NeedsTools, Session, ToolRoundPlan, Toolset, tool, tool_fn
+from lutum_py.execution import execute_sync
+from lutum_py.store import Store, open_store
+from lutum_py.testing import ScriptedModel
+
+from ..store import servers
+from .databases import (
+    Database,
+    Postgres,
+    Proxy,
+    Sqlite,
+    Step,
+    calls_a_second,
+    dbos_workflow,
+    floor,
+)
+
+KEY: Final = b"a key of the benchmark"
+LIMIT: Final = 12.0
+"""How long a row may take, in seconds."""
+
+
+@tool_fn
+def pay(cents: int) -> str:
+    """Pay."""
+    return f"paid {cents}"
+
+
+@tool_fn
+def ask(cents: int) -> str:
+    """Pay, once somebody has approved it."""
+    return pay(cents)
+
+
+class Flight:
+    """Calls that are in flight together: each ends some seconds after the last one began.
+
+    Attributes:
+        begun: How many began.
+    """
+
+    def __init__(self, calls: int, seconds: float, probe: Callable[[], Any]) -> None:
+        self.begun = 0
+        self.seen: list[Any] = []
+        self._calls, self._seconds, self._probe = calls, seconds, probe
+        self._is_full = asyncio.Event()
+
+    async def one(self) -> None:
+        """Be one of them."""
+        self.begun += 1
+        if self.begun == self._calls:
+            self.seen.append(self._probe())
+            self._is_full.set()
+        await self._is_full.wait()
+        await asyncio.sleep(self._seconds)
+        if len(self.seen) == 1:
+            self.seen.append(self._probe())
+
+
+flight: Flight
+
+
+@tool_fn
+async def fly(cents: int) -> str:
+    """Take part in the flight."""
+    await flight.one()
+    return f"flown {cents}"
+
+
+class Desk(Toolset):
+    pay = tool(pay)
+    fly = tool(fly)
+    ask = tool(ask, needs_approval=True)
+
+
+def plan_of(calls: int, name: str = "pay") -> ToolRoundPlan[Desk]:
+    """Plan a round of calls."""
+    wanted = ((f"c{n}", name, {"cents": n}) for n in range(calls))
+    outcome = Desk.read_turn(ScriptedModel.tool_calls(*wanted))
+    assert isinstance(outcome, NeedsTools)
+    return outcome.round.plan()
+
+
+def fill(store: Store, sizes: list[int], name: str = "pay") -> list[str]:
+    """Save a conversation for each size of a round; returns their ids."""
+    ids = [f"conversation-{n}" for n in range(len(sizes))]
+    for id, size in zip(ids, sizes, strict=True):
+        store.save(id, plan_of(size, name))
+    return ids
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was measured.
+
+    Attributes:
+        name: What it is about.
+        said: The figure, as it is printed.
+        seconds: What one call took, if that is what was measured.
+        floor: What it takes by hand.
+        dbos: What it takes as a step of DBOS.
+    """
+
+    name: str
+    said: str
+    seconds: float | None = None
+    floor: float | None = None
+    dbos: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """One way to measure.
+
+    Attributes:
+        database: Where.
+        seconds: How long each rate is measured.
+        full: Whether with the large sizes.
+        is_beside: Whether beside an old snapshot.
+        dbos: Calls a second of DBOS, by the number of workers.
+        floors: Calls a second by hand, by the number of workers.
+    """
+
+    database: Database
+    seconds: float
+    full: bool
+    is_beside: bool = False
+    dbos: dict[int, float] = field(default_factory=dict[int, float])
+    floors: dict[int, float] = field(default_factory=dict[int, float])
+
+    @contextmanager
+    def store(self, proxy: Proxy | None = None, address: str | None = None) -> Iterator[Store]:
+        """Open a store with nothing in it, at an address that may be chosen."""
+        address = address or self.database.fresh()
+        with ExitStack() as stack:
+            open_store(address, KEY).close()  # makes the tables
+            if self.is_beside:
+                snapshot = self.database.connect(address)
+                stack.callback(snapshot.close)
+                snapshot.execute(self.database.snapshot)
+                snapshot.execute("SELECT count(*) FROM lutum_conversation").fetchall()
+            through = address if proxy is None else proxy.address(address)
+            yield stack.enter_context(open_store(through, KEY))
+
+    def proxy(self, delay: float = 0) -> Proxy | None:
+        """Make a proxy, if there is a server to stand before."""
+        if isinstance(self.database, Postgres):
+            return Proxy(self.database.port, delay)
+        return None
+
+    def row(self, name: str, seconds: float, said: str | None = None, workers: int = 1) -> Row:
+        """Put what a call took beside the others."""
+        floor, dbos = (each.get(workers) for each in (self.floors, self.dbos))
+        shown = f"{seconds * 1e3:,.2f} ms" if said is None else said
+        return Row(name, shown, seconds, floor and 1 / floor, dbos and 1 / dbos)
+
+
+# The rows.
+
+
+def one_by_one(store: Store) -> Step:
+    """Claim, start, run and finish one call."""
+
+    def step() -> int:
+        claim = store.claim(Desk)
+        if claim is None:
+            return 0
+        store.finish(claim, execute_sync(store.start(claim)))
+        return 1
+
+    return step
+
+
+def sixteen(store: Any) -> Step:
+    """Claim up to 16 calls at once, and start, run and finish each."""
+
+    def step() -> int:
+        claims = store.claim_many(Desk, limit=16)
+        for claim in claims:
+            store.finish(claim, execute_sync(store.start(claim)))
+        return len(claims)
+
+    return step
+
+
+def rates(bench: Bench) -> Iterator[Row]:
+    """Measure calls a second: rounds of 10 to 50 calls, spread over conversations."""
+    ways: list[tuple[str, Callable[[Store], Step]]] = [("", one_by_one)]
+    if hasattr(Store, "claim_many"):
+        ways.append((", 16 a claim", sixteen))
+    for said, way in ways:
+        for workers in (1, 2, 4, 10):
+            if workers not in bench.floors:
+                bench.floors[workers] = floor(bench.database, workers, bench.seconds)
+            with bench.store() as store:
+                sizes = cycle((10, 20, 30, 40, 50))
+                fill(store, [next(sizes) for _ in range(int(bench.seconds * 60))])
+                rate = calls_a_second(workers, bench.seconds, partial(way, store))
+            yield bench.row(f"{workers} workers{said}", 1 / rate, f"{rate:,.0f} calls/s", workers)
+
+
+def round_trips(bench: Bench) -> Iterator[Row]:
+    """Count the round trips of a call, and what goes over the wire."""
+    proxy = bench.proxy()
+    if proxy is None:
+        return
+    for said, way in (("", one_by_one), (", 16 a claim", sixteen)):
+        if way is sixteen and not hasattr(Store, "claim_many"):
+            continue
+        with bench.store(proxy) as store:
+            fill(store, [48] * 3)
+            step = way(store)
+            step()
+            trips, size, calls = proxy.trips, proxy.bytes, 0
+            while calls < 48:
+                calls += step()
+            trips, size = proxy.trips - trips, proxy.bytes - size
+        yield Row(f"round trips of a call{said}", f"{trips / calls:.1f}")
+        yield Row(f"bytes of a call{said}", f"{size / calls / 1000:.1f} KB")
+
+
+def middle(step: Callable[[], object], times: int = 15, seconds: float = 2) -> float:
+    """Time a step some times, after a first one; returns what is in the middle."""
+    step()
+    took: list[float] = []
+    end = time.monotonic() + seconds
+    while len(took) < times and (time.monotonic() < end or not took):
+        start = time.perf_counter()
+        step()
+        took.append(time.perf_counter() - start)
+    return statistics.median(took)
+
+
+def large_rounds(bench: Bench) -> Iterator[Row]:
+    """Measure a call in rounds of several sizes."""
+    for size in (50, 800, 10_000) if bench.full else (50, 800):
+        with bench.store() as store:
+            fill(store, [size])
+            yield bench.row(f"a call in a round of {size:,}", middle(one_by_one(store)))
+
+
+def idle_claims(bench: Bench) -> Iterator[Row]:
+    """Measure a claim that finds nothing, where calls wait for somebody's decision."""
+    for waiting in (1_000, 100_000) if bench.full else (1_000, 5_000):
+        with bench.store() as store:
+            fill(store, [500] * (waiting // 500), "ask")
+            took = middle(one_by_one(store), 100)
+        yield bench.row(f"a claim of nothing, {waiting:,} wait", took)
+
+
+def decisions(bench: Bench) -> Iterator[Row]:
+    """Measure a decision, in a long round and beside a long transcript."""
+    long = Session()
+    long.push_user("x" * 1_000_000)
+    for name, calls, session in (
+        ("a decision in a round of 500", 500, Session()),
+        ("a decision beside 1 MB", 20, long),
+    ):
+        proxy = bench.proxy()
+        with bench.store(proxy) as store:
+            store.save("one", plan_of(calls, "ask"), session=session)
+            waiting = iter(store.waiting("one"))
+
+            def decide() -> None:
+                store.decide("one", next(waiting).approve(by="mia"), Desk)  # noqa: B023
+
+            yield bench.row(name, middle(decide))
+            if proxy is not None:
+                size = proxy.bytes
+                decide()
+                yield Row(f"{name}: bytes", f"{(proxy.bytes - size) / 1000:,.1f} KB")
+
+
+async def run_all(store: Store, ids: list[str], lease: float) -> float:
+    """Run conversations at once, and stop them after the limit; returns how long it took."""
+    start = time.monotonic()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LIMIT):
+            await asyncio.gather(*(store.run(id, Desk, lease=lease) for id in ids))
+    return time.monotonic() - start
+
+
+def done_in(store: Store, ids: list[str]) -> int:
+    """Return how many calls of conversations succeeded."""
+    plans = [store.load(id, Desk).plan for id in ids]
+    return sum(result.ok for plan in plans if plan is not None for result in plan.finished)
+
+
+def crowd(
+    bench: Bench, name: str, sizes: list[int], lease: float, proxy: Proxy | None = None
+) -> Iterator[Row]:
+    """Measure `store.run` of many conversations at once in one process."""
+    address = bench.database.fresh()
+    with bench.store(address=address) as direct:
+        ids = fill(direct, sizes)
+        with open_store(proxy.address(address) if proxy else address, KEY) as store:
+            took = asyncio.run(run_all(store, ids, lease))
+        done = done_in(direct, ids)
+    said = f"{done / took:,.0f} calls/s" + f", {done:,} of {sum(sizes):,}" * (done < sum(sizes))
+    yield bench.row(name, took / max(done, 1), said)
+
+
+def crowds(bench: Bench) -> Iterator[Row]:
+    """Measure many conversations at once, near and far."""
+    many = 400 if bench.full else 60
+    yield from crowd(bench, f"{many} conversations of 11, lease 2 s", [11] * many, 2)
+    if proxy := bench.proxy(0.01):
+        yield from crowd(bench, "40 of 5, 10 ms away, lease 5 s", [5] * 40, 5, proxy)
+
+
+def flights(bench: Bench) -> Iterator[Row]:
+    """Measure what it takes to keep the leases of many calls that take seconds."""
+    global flight
+    calls, seconds = (1_000, 5.0) if bench.full else (200, 3.0)
+    address, proxy = bench.database.fresh(), bench.proxy()
+
+    def probe() -> tuple[float, float, int, int]:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        trips = proxy.trips if proxy else 0
+        return time.monotonic(), time.process_time(), trips, pages * resource.getpagesize()
+
+    with bench.store(address=address) as direct:
+        ids = fill(direct, [10] * (calls // 10), "fly")
+        with open_store(proxy.address(address) if proxy else address, KEY) as store:
+            flight, before = Flight(calls, seconds, probe), probe()
+            asyncio.run(run_all(store, ids, 2))
+        done = done_in(direct, ids)
+    name = f"{calls:,} calls of {seconds:g} s in flight, lease 2 s"
+    yield Row(f"{name}: done", f"{done:,}" + f", {flight.begun:,} begun" * (done < calls))
+    if len(flight.seen) == 2:
+        (start, busy, trips, size), (end, busy_then, trips_then, _) = flight.seen
+        yield Row("  until all are in flight", f"{start - before[0]:.1f} s")
+        yield Row("  processor meanwhile", f"{(busy_then - busy) / (end - start):.0%}")
+        if proxy:
+            yield Row("  round trips a second", f"{(trips_then - trips) / (end - start):,.0f}")
+        yield Row("  memory of a call", f"{(size - before[3]) / calls / 1000:,.0f} KB")
+
+
+ROWS: Final = (rates, round_trips, large_rounds, idle_claims, decisions, crowds, flights)
+
+
+# The table.
+
+
+def dbos_rates(database: Database, seconds: float) -> dict[int, float]:
+    """Return the calls a second of DBOS, by the number of workers; none where it is not there."""
+    try:
+        print(f"DBOS {version('dbos')}", flush=True)
+    except PackageNotFoundError:
+        print("DBOS is not installed, so it is not measured: pip install dbos")
+        return {}
+    with dbos_workflow(database) as workflow:
+        return {
+            workers: calls_a_second(workers, seconds, lambda: workflow) for workers in (1, 2, 4, 10)
+        }
+
+
+def databases() -> Iterator[Database]:
+    """Make each database, if it is installed."""
+    folder = servers.binaries()
+    if folder is None:
+        print(f"PostgreSQL is skipped: {servers.INSTALL}")
+    else:
+        yield Postgres(folder)
+    yield Sqlite()
+
+
+def times(seconds: float | None, other: float | None) -> str:
+    """Say how many times another it is."""
+    return f"{seconds / other:.2f}" if seconds and other else ""
+
+
+def measure(bench: Bench, only: str) -> Iterator[dict[str, Any]]:
+    """Measure each row both ways, and print it."""
+    print(f"{'':46}{'ours':>22}{'x floor':>9}{'x DBOS':>9}{'beside a snapshot, x':>29}")
+    for rows in ROWS:
+        if only not in rows.__name__:
+            continue
+        plain = list(rows(bench))
+        for row, beside in zip(plain, list(rows(replace(bench, is_beside=True))), strict=False):
+            by_hand, dbos = times(row.seconds, row.floor), times(row.seconds, row.dbos)
+            more = f"{beside.said} {times(beside.seconds, row.seconds):>6}"
+            print(f"{row.name:46}{row.said:>22}{by_hand:>9}{dbos:>9}{more:>29}", flush=True)
+            yield {**asdict(row), "beside": asdict(beside), "database": bench.database.name}
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks store", description=__doc__)
+    parser.add_argument("--full", action="store_true", help="large sizes, which take longer")
+    parser.add_argument("--seconds", type=float, default=1, help="how long a rate is measured")
+    parser.add_argument("--only", default="", help="only rows of functions with this in their name")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    options = parser.parse_args(arguments)
+    figures: list[dict[str, Any]] = []
+    for database in databases():
+        try:
+            print(f"\n{database.name}: floor and DBOS as 1, what ours takes is many times that")
+            bench = Bench(database, options.seconds, options.full)
+            if options.only in "rates":
+                bench.dbos.update(dbos_rates(database, options.seconds))
+            bench.floors[1] = floor(database, 1, options.seconds)
+            figures += measure(bench, options.only)
+            print(f"by hand, calls/s: { {n: round(rate) for n, rate in bench.floors.items()} }")
+            print(f"DBOS, calls/s: { {n: round(rate) for n, rate in bench.dbos.items()} }")
+        finally:
+            database.remove()
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    return 0
