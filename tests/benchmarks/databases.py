@@ -56,14 +56,19 @@ class Database(Protocol):
 
 
 class Postgres:
-    """A server of its own; it does not sync its disk, neither for the store nor for the floor."""
+    """A server of its own.
+
+    Args:
+        folder: The folder of its programs.
+        fsync: Whether a COMMIT waits for the disk, as that of SQLite always does here.
+    """
 
     name: ClassVar = "PostgreSQL"
     snapshot: ClassVar = "BEGIN ISOLATION LEVEL REPEATABLE READ"
     mark: ClassVar = "%s"
 
-    def __init__(self, folder: Path) -> None:
-        self._server = servers.Postgres(folder)
+    def __init__(self, folder: Path, *, fsync: bool = False) -> None:
+        self._server = servers.Postgres(folder, fsync=fsync)
         self.port = self._server.port
         self.fresh = self._server.fresh
         self.remove = self._server.remove

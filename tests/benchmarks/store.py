@@ -1,8 +1,9 @@
-"""What the store costs: `python -m tests.benchmarks store [--full] [--seconds S] [--only TEXT]`.
+"""What the store costs: `python -m tests.benchmarks store [--full] [--fsync]`.
 
 Each row is measured on PostgreSQL and on SQLite, once by itself and once beside a transaction that
 has seen the database before all of it, as a dump does. The floor is one INSERT and one UPDATE by
-hand for each call. Only public names of the store are used.
+hand for each call. PostgreSQL does not wait for its disk unless `--fsync` is given, or one worker
+would measure the disk; SQLite always does. Only public names of the store are used.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import cycle
@@ -40,6 +41,9 @@ from .databases import (
 )
 
 KEY: Final = b"a key of the benchmark"
+TURNS: Final = 3
+"""How often floor, DBOS and store take turns."""
+
 LIMIT: Final = 12.0
 """How long a row may take, in seconds."""
 
@@ -140,17 +144,15 @@ class Bench:
         database: Where.
         seconds: How long each rate is measured.
         full: Whether with the large sizes.
+        dbos: A workflow of DBOS, if it is installed.
         is_beside: Whether beside an old snapshot.
-        dbos: Calls a second of DBOS, by the number of workers.
-        floors: Calls a second by hand, by the number of workers.
     """
 
     database: Database
     seconds: float
     full: bool
+    dbos: Step | None = None
     is_beside: bool = False
-    dbos: dict[int, float] = field(default_factory=dict[int, float])
-    floors: dict[int, float] = field(default_factory=dict[int, float])
 
     @contextmanager
     def store(self, proxy: Proxy | None = None, address: str | None = None) -> Iterator[Store]:
@@ -172,11 +174,17 @@ class Bench:
             return Proxy(self.database.port, delay)
         return None
 
-    def row(self, name: str, seconds: float, said: str | None = None, workers: int = 1) -> Row:
-        """Put what a call took beside the others."""
-        floor, dbos = (each.get(workers) for each in (self.floors, self.dbos))
+    def row(self, name: str, seconds: float, said: str | None = None) -> Row:
+        """Put what a call took beside what it takes by hand just now."""
         shown = f"{seconds * 1e3:,.2f} ms" if said is None else said
-        return Row(name, shown, seconds, floor and 1 / floor, dbos and 1 / dbos)
+        return Row(name, shown, seconds, 1 / floor(self.database, 1, 0.2))
+
+    def rate(self, way: Callable[[Store], Step], workers: int, seconds: float) -> float:
+        """Return how many calls a second workers run, in rounds of 10 to 50."""
+        sizes = cycle((10, 20, 30, 40, 50))
+        with self.store() as store:
+            fill(store, [next(sizes) for _ in range(5 + int(seconds * 60))])
+            return calls_a_second(workers, seconds, partial(way, store))
 
 
 # The rows.
@@ -207,20 +215,42 @@ def sixteen(store: Any) -> Step:
     return step
 
 
+def ways() -> dict[str, Callable[[Store], Step]]:
+    """Return the ways to claim, by what is said about them."""
+    every: dict[str, Callable[[Store], Step]] = {"": one_by_one, ", 16 a claim": sixteen}
+    return every if hasattr(Store, "claim_many") else {"": one_by_one}
+
+
 def rates(bench: Bench) -> Iterator[Row]:
-    """Measure calls a second: rounds of 10 to 50 calls, spread over conversations."""
-    ways: list[tuple[str, Callable[[Store], Step]]] = [("", one_by_one)]
-    if hasattr(Store, "claim_many"):
-        ways.append((", 16 a claim", sixteen))
-    for said, way in ways:
+    """Measure calls a second; floor, DBOS and store take turns, as the machine has other work."""
+    part = bench.seconds / TURNS
+    for said, way in ways().items():
         for workers in (1, 2, 4, 10):
-            if workers not in bench.floors:
-                bench.floors[workers] = floor(bench.database, workers, bench.seconds)
-            with bench.store() as store:
-                sizes = cycle((10, 20, 30, 40, 50))
-                fill(store, [next(sizes) for _ in range(int(bench.seconds * 60))])
-                rate = calls_a_second(workers, bench.seconds, partial(way, store))
-            yield bench.row(f"{workers} workers{said}", 1 / rate, f"{rate:,.0f} calls/s", workers)
+            turns: list[tuple[float, float, float]] = []
+            for _ in range(TURNS):
+                by_hand = floor(bench.database, workers, part)
+                dbos = bench.dbos
+                peer = 0.0 if dbos is None else calls_a_second(workers, part, lambda: dbos)  # noqa: B023
+                turns.append((by_hand, peer, bench.rate(way, workers, part)))
+            by_hand, peer, own = map(statistics.median, zip(*turns, strict=True))
+            name = f"{workers} worker{'s' * (workers > 1)}{said}"
+            shown = f"{own:,.0f} calls/s"
+            yield Row(name, shown, 1 / own, 1 / by_hand, 1 / peer if peer else None)
+
+
+def lasting(bench: Bench) -> Iterator[Row]:
+    """Measure the first and the last second of a longer time, as what is dead piles up."""
+    seconds = 15 if bench.full else 5
+    with bench.store() as store:
+        fill(store, [50] * 30 * seconds)
+        each = [calls_a_second(4, 1, partial(one_by_one, store)) for _ in range(seconds)]
+    yield bench.row("4 workers, the first second", 1 / each[0], f"{each[0]:,.0f} calls/s")
+    name = f"4 workers, second {seconds}"
+    yield (
+        bench.row(name, 1 / each[-1], f"{each[-1]:,.0f} calls/s")
+        if each[-1]
+        else Row(name, "there were no calls left")
+    )
 
 
 def round_trips(bench: Bench) -> Iterator[Row]:
@@ -228,9 +258,7 @@ def round_trips(bench: Bench) -> Iterator[Row]:
     proxy = bench.proxy()
     if proxy is None:
         return
-    for said, way in (("", one_by_one), (", 16 a claim", sixteen)):
-        if way is sixteen and not hasattr(Store, "claim_many"):
-            continue
+    for said, way in ways().items():
         with bench.store(proxy) as store:
             fill(store, [48] * 3)
             step = way(store)
@@ -260,7 +288,8 @@ def large_rounds(bench: Bench) -> Iterator[Row]:
     for size in (50, 800, 10_000) if bench.full else (50, 800):
         with bench.store() as store:
             fill(store, [size])
-            yield bench.row(f"a call in a round of {size:,}", middle(one_by_one(store)))
+            took = middle(one_by_one(store))
+        yield bench.row(f"a call in a round of {size:,}", took)
 
 
 def idle_claims(bench: Bench) -> Iterator[Row]:
@@ -288,11 +317,12 @@ def decisions(bench: Bench) -> Iterator[Row]:
             def decide() -> None:
                 store.decide("one", next(waiting).approve(by="mia"), Desk)  # noqa: B023
 
-            yield bench.row(name, middle(decide))
-            if proxy is not None:
-                size = proxy.bytes
-                decide()
-                yield Row(f"{name}: bytes", f"{(proxy.bytes - size) / 1000:,.1f} KB")
+            took, size = middle(decide), proxy.bytes if proxy else 0
+            decide()
+            size = proxy.bytes - size if proxy else 0
+        yield bench.row(name, took)
+        if proxy:
+            yield Row(f"{name}: bytes", f"{size / 1000:,.1f} KB")
 
 
 async def run_all(store: Store, ids: list[str], lease: float) -> float:
@@ -360,32 +390,32 @@ def flights(bench: Bench) -> Iterator[Row]:
         yield Row("  memory of a call", f"{(size - before[3]) / calls / 1000:,.0f} KB")
 
 
-ROWS: Final = (rates, round_trips, large_rounds, idle_claims, decisions, crowds, flights)
+ROWS: Final = (rates, lasting, round_trips, large_rounds, idle_claims, decisions, crowds, flights)
 
 
 # The table.
 
 
-def dbos_rates(database: Database, seconds: float) -> dict[int, float]:
-    """Return the calls a second of DBOS, by the number of workers; none where it is not there."""
+@contextmanager
+def dbos_if_there(database: Database) -> Iterator[Step | None]:
+    """Launch DBOS, where it is installed."""
     try:
-        print(f"DBOS {version('dbos')}", flush=True)
+        print(f"DBOS {version('dbos')}")
     except PackageNotFoundError:
         print("DBOS is not installed, so it is not measured: pip install dbos")
-        return {}
-    with dbos_workflow(database) as workflow:
-        return {
-            workers: calls_a_second(workers, seconds, lambda: workflow) for workers in (1, 2, 4, 10)
-        }
+        yield None
+    else:
+        with dbos_workflow(database) as workflow:
+            yield workflow
 
 
-def databases() -> Iterator[Database]:
+def databases(*, fsync: bool) -> Iterator[Database]:
     """Make each database, if it is installed."""
     folder = servers.binaries()
     if folder is None:
         print(f"PostgreSQL is skipped: {servers.INSTALL}")
     else:
-        yield Postgres(folder)
+        yield Postgres(folder, fsync=fsync)
     yield Sqlite()
 
 
@@ -395,38 +425,38 @@ def times(seconds: float | None, other: float | None) -> str:
 
 
 def measure(bench: Bench, only: str) -> Iterator[dict[str, Any]]:
-    """Measure each row both ways, and print it."""
-    print(f"{'':46}{'ours':>22}{'x floor':>9}{'x DBOS':>9}{'beside a snapshot, x':>29}")
+    """Measure each row both ways, one right after the other, and print it."""
+    print(f"{'':46}{'ours':>24}{'x floor':>9}{'x DBOS':>9}{'beside a snapshot':>24}{'x floor':>9}")
+    beside = replace(bench, is_beside=True)
     for rows in ROWS:
         if only not in rows.__name__:
             continue
-        plain = list(rows(bench))
-        for row, beside in zip(plain, list(rows(replace(bench, is_beside=True))), strict=False):
+        for row, other in zip(rows(bench), rows(beside), strict=False):
             by_hand, dbos = times(row.seconds, row.floor), times(row.seconds, row.dbos)
-            more = f"{beside.said} {times(beside.seconds, row.seconds):>6}"
-            print(f"{row.name:46}{row.said:>22}{by_hand:>9}{dbos:>9}{more:>29}", flush=True)
-            yield {**asdict(row), "beside": asdict(beside), "database": bench.database.name}
+            print(
+                f"{row.name:46}{row.said:>24}{by_hand:>9}{dbos:>9}"
+                f"{other.said:>24}{times(other.seconds, other.floor):>9}",
+                flush=True,
+            )
+            yield {"database": bench.database.name, "alone": asdict(row), "beside": asdict(other)}
 
 
 def main(arguments: list[str]) -> int:
     """Measure, and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks store", description=__doc__)
     parser.add_argument("--full", action="store_true", help="large sizes, which take longer")
+    parser.add_argument("--fsync", action="store_true", help="let PostgreSQL wait for its disk")
     parser.add_argument("--seconds", type=float, default=1, help="how long a rate is measured")
     parser.add_argument("--only", default="", help="only rows of functions with this in their name")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args(arguments)
     figures: list[dict[str, Any]] = []
-    for database in databases():
+    for database in databases(fsync=options.fsync):
         try:
-            print(f"\n{database.name}: floor and DBOS as 1, what ours takes is many times that")
-            bench = Bench(database, options.seconds, options.full)
-            if options.only in "rates":
-                bench.dbos.update(dbos_rates(database, options.seconds))
-            bench.floors[1] = floor(database, 1, options.seconds)
-            figures += measure(bench, options.only)
-            print(f"by hand, calls/s: { {n: round(rate) for n, rate in bench.floors.items()} }")
-            print(f"DBOS, calls/s: { {n: round(rate) for n, rate in bench.dbos.items()} }")
+            print(f"\n{database.name}; a ratio is how many times as long a call takes with ours")
+            with dbos_if_there(database) as dbos:
+                bench = Bench(database, options.seconds, options.full, dbos)
+                figures += measure(bench, options.only)
         finally:
             database.remove()
     if options.json:
