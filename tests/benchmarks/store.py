@@ -12,15 +12,16 @@ import argparse
 import asyncio
 import json
 import resource
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from itertools import cycle
+from itertools import cycle, zip_longest
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from lutum_py import NeedsTools, Session, ToolRoundPlan, Toolset, tool, tool_fn
 from lutum_py.execution import execute_sync
@@ -44,7 +45,7 @@ TURNS: Final = 4
 """How often floor, DBOS and store take turns. What else the machine does only ever slows them down,
 so the best of each counts."""
 
-LIMIT: Final = 12.0
+LIMIT: Final = 15.0
 """How long a row may take, in seconds."""
 
 
@@ -64,8 +65,11 @@ class Flight:
     """Calls that are in flight together: each ends some seconds after the last one began.
 
     Attributes:
+        now: The one that is in the air.
         begun: How many began.
     """
+
+    now: ClassVar[Flight]
 
     def __init__(self, calls: int, seconds: float, probe: Callable[[], Any]) -> None:
         self.begun = 0
@@ -85,13 +89,10 @@ class Flight:
             self.seen.append(self._probe())
 
 
-flight: Flight
-
-
 @tool_fn
 async def fly(cents: int) -> str:
     """Take part in the flight."""
-    await flight.one()
+    await Flight.now.one()
     return f"flown {cents}"
 
 
@@ -125,15 +126,16 @@ class Row:
         name: What it is about.
         said: The figure, as it is printed.
         seconds: What one call took, if that is what was measured.
-        floor: What it takes by hand.
-        dbos: What it takes as a step of DBOS.
+        workers: How many worked.
     """
 
     name: str
     said: str
     seconds: float | None = None
-    floor: float | None = None
-    dbos: float | None = None
+    workers: int = 1
+
+
+NOTHING: Final = Row("", "\N{EN DASH}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,8 @@ class Bench:
         full: Whether with the large sizes.
         dbos: A workflow of DBOS, if it is installed.
         is_beside: Whether beside an old snapshot.
-        floors: The most calls a second by hand so far, by the number of workers.
+        floors: The most calls a second by hand, by the number of workers.
+        peers: The same of DBOS.
     """
 
     database: Database
@@ -155,6 +158,7 @@ class Bench:
     dbos: Step | None = None
     is_beside: bool = False
     floors: dict[int, float] = field(default_factory=dict[int, float])
+    peers: dict[int, float] = field(default_factory=dict[int, float])
 
     @contextmanager
     def store(self, proxy: Proxy | None = None, address: str | None = None) -> Iterator[Store]:
@@ -176,16 +180,13 @@ class Bench:
             return Proxy(self.database.port, delay)
         return None
 
-    def row(self, name: str, seconds: float, said: str | None = None) -> Row:
-        """Put what a call took beside what it takes by hand."""
-        shown = f"{seconds * 1e3:,.2f} ms" if said is None else said
-        return Row(name, shown, seconds, 1 / self.floor(1, 0.2))
-
-    def floor(self, workers: int, seconds: float) -> float:
-        """Measure the floor once more; returns the most of this run so far."""
+    def measure_others(self, workers: int, seconds: float) -> None:
+        """Measure floor and DBOS once more; the most of all times counts."""
         rate = floor(self.database, workers, seconds)
         self.floors[workers] = max(rate, self.floors.get(workers, 0))
-        return self.floors[workers]
+        if (workflow := self.dbos) is not None:
+            rate = calls_a_second(workers, seconds, lambda: workflow)
+            self.peers[workers] = max(rate, self.peers.get(workers, 0))
 
     def rate(self, way: Callable[[Store], Step], workers: int, seconds: float) -> float:
         """Return how many calls a second workers run, in rounds of 10 to 50."""
@@ -234,34 +235,23 @@ def rates(bench: Bench) -> Iterator[Row]:
     part = bench.seconds / TURNS
     for said, way in ways().items():
         for workers in (1, 2, 4, 10):
-            by_hand = own = peer = 0.0
+            own = 0.0
             for _ in range(TURNS):
-                by_hand = bench.floor(workers, part)
-                if bench.dbos is not None:
-                    peer = max(peer, calls_a_second(workers, part, partial(_same, bench.dbos)))
+                bench.measure_others(workers, part)
                 own = max(own, bench.rate(way, workers, part))
             name = f"{workers} worker{'s' * (workers > 1)}{said}"
-            shown = f"{own:,.0f} calls/s"
-            yield Row(name, shown, 1 / own, 1 / by_hand, 1 / peer if peer else None)
-
-
-def _same(step: Step) -> Step:
-    return step
+            yield Row(name, f"{own:,.0f} calls/s", 1 / own, workers)
 
 
 def lasting(bench: Bench) -> Iterator[Row]:
     """Measure the first and the last second of a longer time, as what is dead piles up."""
-    seconds = 15 if bench.full else 5
+    seconds = 15 if bench.full else 4
     with bench.store() as store:
-        fill(store, [50] * 30 * seconds)
-        each = [calls_a_second(4, 1, partial(one_by_one, store)) for _ in range(seconds)]
-    yield bench.row("4 workers, the first second", 1 / each[0], f"{each[0]:,.0f} calls/s")
-    name = f"4 workers, second {seconds}"
-    yield (
-        bench.row(name, 1 / each[-1], f"{each[-1]:,.0f} calls/s")
-        if each[-1]
-        else Row(name, "there were no calls left")
-    )
+        fill(store, [50] * 20 * seconds)
+        rates = [calls_a_second(4, 1, partial(one_by_one, store)) for _ in range(seconds)]
+    for second, rate in ((1, rates[0]), (seconds, rates[-1])):
+        said = f"{rate:,.0f} calls/s" if rate else "no calls left"
+        yield Row(f"4 workers, second {second}", said, 1 / rate if rate else None, 4)
 
 
 def round_trips(bench: Bench) -> Iterator[Row]:
@@ -294,13 +284,18 @@ def least(step: Callable[[], object], times: int = 15, seconds: float = 2) -> fl
     return min(took)
 
 
+def timed(name: str, seconds: float) -> Row:
+    """Say how long something took."""
+    return Row(name, f"{seconds * 1e3:,.2f} ms", seconds)
+
+
 def large_rounds(bench: Bench) -> Iterator[Row]:
     """Measure a call in rounds of several sizes."""
     for size in (50, 800, 10_000) if bench.full else (50, 800):
         with bench.store() as store:
             fill(store, [size])
             took = least(one_by_one(store))
-        yield bench.row(f"a call in a round of {size:,}", took)
+        yield timed(f"a call in a round of {size:,}", took)
 
 
 def idle_claims(bench: Bench) -> Iterator[Row]:
@@ -309,7 +304,7 @@ def idle_claims(bench: Bench) -> Iterator[Row]:
         with bench.store() as store:
             fill(store, [500] * (waiting // 500), "ask")
             took = least(one_by_one(store), 100)
-        yield bench.row(f"a claim of nothing, {waiting:,} wait", took)
+        yield timed(f"a claim of nothing, {waiting:,} wait", took)
 
 
 def decisions(bench: Bench) -> Iterator[Row]:
@@ -331,7 +326,7 @@ def decisions(bench: Bench) -> Iterator[Row]:
             took, size = least(decide), proxy.bytes if proxy else 0
             decide()
             size = proxy.bytes - size if proxy else 0
-        yield bench.row(name, took)
+        yield timed(name, took)
         if proxy:
             yield Row(f"{name}: bytes", f"{size / 1000:,.1f} KB")
 
@@ -345,12 +340,17 @@ async def run_all(store: Store, ids: list[str], lease: float) -> float:
     return time.monotonic() - start
 
 
-def done_in(store: Store, ids: list[str]) -> int:
-    """Return how many calls of conversations succeeded."""
+def ended_in(store: Store, ids: list[str]) -> tuple[int, int]:
+    """Return how many calls of conversations succeeded, and how many ended otherwise."""
     plans = [store.load(id, Desk).plan for id in ids]
-    return sum(
-        result.status == "success" for plan in plans if plan is not None for result in plan.finished
-    )
+    results = [result.status for plan in plans if plan is not None for result in plan.finished]
+    done = results.count("success")
+    return done, len(results) - done
+
+
+def said_of(calls: int, done: int, lost: int) -> str:
+    """Say how many calls came to nothing, or not to their ends in time."""
+    return "" if done == calls else f", {done:,} of {calls:,}, {lost:,} lost"
 
 
 def crowd(
@@ -362,9 +362,9 @@ def crowd(
         ids = fill(direct, sizes)
         with open_store(proxy.address(address) if proxy else address, KEY) as store:
             took = asyncio.run(run_all(store, ids, lease))
-        done = done_in(direct, ids)
-    said = f"{done / took:,.0f} calls/s" + f", {done:,} of {sum(sizes):,}" * (done < sum(sizes))
-    yield bench.row(name, took / max(done, 1), said)
+        done, lost = ended_in(direct, ids)
+    said = f"{done / took:,.0f} calls/s{said_of(sum(sizes), done, lost)}"
+    yield Row(name, said, took / max(done, 1))
 
 
 def crowds(bench: Bench) -> Iterator[Row]:
@@ -377,7 +377,6 @@ def crowds(bench: Bench) -> Iterator[Row]:
 
 def flights(bench: Bench) -> Iterator[Row]:
     """Measure what it takes to keep the leases of many calls that take seconds."""
-    global flight
     calls, seconds = (1_000, 5.0) if bench.full else (200, 3.0)
     address, proxy = bench.database.fresh(), bench.proxy()
 
@@ -389,15 +388,18 @@ def flights(bench: Bench) -> Iterator[Row]:
     with bench.store(address=address) as direct:
         ids = fill(direct, [10] * (calls // 10), "fly")
         with open_store(proxy.address(address) if proxy else address, KEY) as store:
-            flight, before = Flight(calls, seconds, probe), probe()
+            Flight.now = mine = Flight(calls, seconds, probe)
+            before = probe()
             asyncio.run(run_all(store, ids, 2))
-        done = done_in(direct, ids)
+        done, lost = ended_in(direct, ids)
     name = f"{calls:,} calls of {seconds:g} s in flight, lease 2 s"
-    yield Row(f"{name}: done", f"{done:,}" + f", {flight.begun:,} begun" * (done < calls))
-    if len(flight.seen) == 2:
-        (start, busy, trips, size), (end, busy_then, trips_then, _) = flight.seen
+    yield Row(f"{name}: done", f"{done:,}{said_of(calls, done, lost)}")
+    if len(mine.seen) == 2:
+        (start, busy, trips, size), (end, busy_then, trips_then, _) = mine.seen
         yield Row("  until all are in flight", f"{start - before[0]:.1f} s")
-        yield Row("  processor meanwhile", f"{(busy_then - busy) / (end - start):.0%}")
+        yield Row(
+            "  processor meanwhile, with the proxy", f"{(busy_then - busy) / (end - start):.0%}"
+        )
         if proxy:
             yield Row("  round trips a second", f"{(trips_then - trips) / (end - start):,.0f}")
         yield Row("  memory of a call", f"{(size - before[3]) / calls / 1000:,.0f} KB")
@@ -432,26 +434,35 @@ def databases(*, fsync: bool) -> Iterator[Database]:
     yield Sqlite()
 
 
-def times(seconds: float | None, other: float | None) -> str:
-    """Say how many times another it is."""
-    return f"{seconds / other:.2f}" if seconds and other else ""
-
-
-def measure(bench: Bench, only: str) -> Iterator[dict[str, Any]]:
-    """Measure each row both ways, one right after the other, and print it."""
-    print(f"{'':46}{'ours':>24}{'x floor':>9}{'x DBOS':>9}{'beside a snapshot':>24}{'x floor':>9}")
+def measure(bench: Bench, only: str) -> list[tuple[Row, Row]]:
+    """Measure each row both ways, one right after the other."""
     beside = replace(bench, is_beside=True)
+    bench.measure_others(1, 0.5)
+    pairs: list[tuple[Row, Row]] = []
     for rows in ROWS:
-        if only not in rows.__name__:
-            continue
-        for row, other in zip(rows(bench), rows(beside), strict=False):
-            by_hand, dbos = times(row.seconds, row.floor), times(row.seconds, row.dbos)
-            print(
-                f"{row.name:46}{row.said:>24}{by_hand:>9}{dbos:>9}"
-                f"{other.said:>24}{times(other.seconds, other.floor):>9}",
-                flush=True,
-            )
-            yield {"database": bench.database.name, "alone": asdict(row), "beside": asdict(other)}
+        if only in rows.__name__:
+            for pair in zip_longest(rows(bench), rows(beside), fillvalue=NOTHING):
+                print(".", end="", file=sys.stderr, flush=True)
+                pairs.append(pair)
+    print(file=sys.stderr)
+    return pairs
+
+
+def show(bench: Bench, pairs: list[tuple[Row, Row]]) -> None:
+    """Print the table; a ratio is how many times as long a call takes as with the other."""
+    others = (("by hand", bench.floors), ("DBOS", bench.peers))
+    for name, rates in others:
+        print(f"{name}, calls/s:", ", ".join(f"{n}: {rate:,.0f}" for n, rate in rates.items()))
+    head = f"{'x floor':>9}{'x DBOS':>9}"
+    print(f"{'':46}{'ours':>34}{head}{'beside a snapshot':>34}{head}")
+    for row, beside in pairs:
+        line = f"{row.name or beside.name:46}"
+        for each in (row, beside):
+            line += f"{each.said:>34}"
+            for _, rates in others:
+                rate = rates.get(each.workers)
+                line += f"{each.seconds * rate:9.2f}" if each.seconds and rate else " " * 9
+        print(line, flush=True)
 
 
 def main(arguments: list[str]) -> int:
@@ -466,10 +477,14 @@ def main(arguments: list[str]) -> int:
     figures: list[dict[str, Any]] = []
     for database in databases(fsync=options.fsync):
         try:
-            print(f"\n{database.name}; a ratio is how many times as long a call takes with ours")
+            print(f"\n{database.name}")
             with dbos_if_there(database) as dbos:
                 bench = Bench(database, options.seconds, options.full, dbos)
-                figures += measure(bench, options.only)
+                pairs = measure(bench, options.only)
+            show(bench, pairs)
+            rows = [{"alone": asdict(row), "beside": asdict(beside)} for row, beside in pairs]
+            others = {"floor": bench.floors, "dbos": bench.peers}
+            figures.append({"database": database.name, "rows": rows, **others})
         finally:
             database.remove()
     if options.json:
