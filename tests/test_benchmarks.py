@@ -90,7 +90,7 @@ def an_echo() -> int:
 def test_a_proxy_counts_each_question_with_its_answer() -> None:
     """A round trip is what is sent until something comes back; each of them waits."""
     port = an_echo()
-    proxy = Proxy(port, 0.05)
+    proxy = Proxy(port, 0.4)
     _, _, behind = proxy.address(f"postgresql://127.0.0.1:{port}/").rpartition(":")
     assert int(behind[:-1]) != port
     with socket.create_connection(("127.0.0.1", int(behind[:-1]))) as client:
@@ -102,7 +102,7 @@ def test_a_proxy_counts_each_question_with_its_answer() -> None:
             while len(answer) < len(sent):
                 answer += client.recv(100)
             assert answer == sent
-        assert time.monotonic() - start >= 0.15
+        assert time.monotonic() - start >= 1.2
     assert proxy.trips == 3
     assert proxy.bytes == 2 * len(b"onetwothree")
 
@@ -118,5 +118,5 @@ def test_a_rate_is_of_calls_that_were_run() -> None:
 
         return step
 
-    assert 50 < calls_a_second(2, 5, step_of) < 400
+    assert 20 < calls_a_second(2, 5, step_of) < 400
     assert calls_a_second(2, 0.1, step_of) == 0

@@ -401,7 +401,7 @@ def flights(bench: Bench) -> Iterator[Row]:
             "  processor meanwhile, with the proxy", f"{(busy_then - busy) / (end - start):.0%}"
         )
         if proxy:
-            yield Row("  round trips a second", f"{(trips_then - trips) / (end - start):,.0f}")
+            yield Row("  round trips a second", f"{(trips_then - trips) / took:,.0f}")
         yield Row("  memory of a call", f"{(size - before[3]) / calls / 1000:,.0f} KB")
 
 
