@@ -397,9 +397,8 @@ def flights(bench: Bench) -> Iterator[Row]:
     if len(mine.seen) == 2:
         (start, busy, trips, size), (end, busy_then, trips_then, _) = mine.seen
         yield Row("  until all are in flight", f"{start - before[0]:.1f} s")
-        yield Row(
-            "  processor meanwhile, with the proxy", f"{(busy_then - busy) / (end - start):.0%}"
-        )
+        took = end - start
+        yield Row("  processor meanwhile, with the proxy", f"{(busy_then - busy) / took:.0%}")
         if proxy:
             yield Row("  round trips a second", f"{(trips_then - trips) / took:,.0f}")
         yield Row("  memory of a call", f"{(size - before[3]) / calls / 1000:,.0f} KB")
@@ -434,18 +433,15 @@ def databases(*, fsync: bool) -> Iterator[Database]:
     yield Sqlite()
 
 
-def measure(bench: Bench, only: str) -> list[tuple[Row, Row]]:
+def measure(bench: Bench, only: str) -> Iterator[tuple[Row, Row]]:
     """Measure each row both ways, one right after the other."""
     beside = replace(bench, is_beside=True)
     bench.measure_others(1, 0.5)
-    pairs: list[tuple[Row, Row]] = []
     for rows in ROWS:
         if only in rows.__name__:
             for pair in zip_longest(rows(bench), rows(beside), fillvalue=NOTHING):
-                print(".", end="", file=sys.stderr, flush=True)
-                pairs.append(pair)
-    print(file=sys.stderr)
-    return pairs
+                print(pair[0].name, file=sys.stderr, flush=True)
+                yield pair
 
 
 def show(bench: Bench, pairs: list[tuple[Row, Row]]) -> None:
@@ -480,8 +476,11 @@ def main(arguments: list[str]) -> int:
             print(f"\n{database.name}")
             with dbos_if_there(database) as dbos:
                 bench = Bench(database, options.seconds, options.full, dbos)
-                pairs = measure(bench, options.only)
-            show(bench, pairs)
+                pairs: list[tuple[Row, Row]] = []
+                try:
+                    pairs.extend(measure(bench, options.only))
+                finally:
+                    show(bench, pairs)
             rows = [{"alone": asdict(row), "beside": asdict(beside)} for row, beside in pairs]
             others = {"floor": bench.floors, "dbos": bench.peers}
             figures.append({"database": database.name, "rows": rows, **others})
