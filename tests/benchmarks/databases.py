@@ -25,6 +25,8 @@ Step = Callable[[], int]
 CALLS: Final = 20
 """How many steps a workflow of DBOS has."""
 
+MEMORY: Final = Path("/dev/shm")
+
 BODY: Final = "{}" * 200
 """What a row by hand keeps of a call."""
 
@@ -61,7 +63,7 @@ class Postgres:
 
     Args:
         folder: The folder of its programs.
-        fsync: Whether a COMMIT waits for the disk, as that of SQLite always does here.
+        fsync: Whether a COMMIT waits for the disk.
     """
 
     name: ClassVar = "PostgreSQL"
@@ -86,15 +88,20 @@ class Postgres:
 
 
 class Sqlite:
-    """A folder of files."""
+    """A folder of files.
+
+    Args:
+        fsync: Whether they are on a disk, which a COMMIT waits for, and not in memory.
+    """
 
     name: ClassVar = "SQLite"
     snapshot: ClassVar = "BEGIN"
     mark: ClassVar = "?"
     has_many_writers: ClassVar = False
 
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory()
+    def __init__(self, *, fsync: bool = False) -> None:
+        in_memory = not fsync and MEMORY.is_dir()
+        self._folder = tempfile.TemporaryDirectory(dir=MEMORY if in_memory else None)
         self._files = count(1)
         self.remove = self._folder.cleanup
 

@@ -2,8 +2,8 @@
 
 Each row is measured on PostgreSQL and on SQLite, once by itself and once beside a transaction that
 has seen the database before all of it, as a dump does. The floor is one INSERT and one UPDATE by
-hand for each call. PostgreSQL does not wait for its disk unless `--fsync` is given, or one worker
-would measure the disk; SQLite always does. Only public names of the store are used.
+hand for each call. No database waits for a disk unless `--fsync` is given, or one worker would
+measure the disk. Only public names of the store are used.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import resource
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -21,7 +21,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import cycle, zip_longest
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 from lutum_py import NeedsTools, Session, ToolRoundPlan, Toolset, tool, tool_fn
 from lutum_py.execution import execute_sync
@@ -39,6 +39,8 @@ from .databases import (
     dbos_workflow,
     floor,
 )
+
+T = TypeVar("T")
 
 KEY: Final = b"a key of the benchmark"
 TURNS: Final = 4
@@ -127,12 +129,14 @@ class Row:
         said: The figure, as it is printed.
         seconds: What one call took, if that is what was measured.
         workers: How many worked.
+        is_call: Whether calls were run, as DBOS runs them.
     """
 
     name: str
     said: str
     seconds: float | None = None
     workers: int = 1
+    is_call: bool = True
 
 
 NOTHING: Final = Row("", "\N{EN DASH}")
@@ -284,9 +288,9 @@ def least(step: Callable[[], object], times: int = 15, seconds: float = 2) -> fl
     return min(took)
 
 
-def timed(name: str, seconds: float) -> Row:
+def timed(name: str, seconds: float, *, is_call: bool = False) -> Row:
     """Say how long something took."""
-    return Row(name, f"{seconds * 1e3:,.2f} ms", seconds)
+    return Row(name, f"{seconds * 1e3:,.2f} ms", seconds, is_call=is_call)
 
 
 def large_rounds(bench: Bench) -> Iterator[Row]:
@@ -295,7 +299,7 @@ def large_rounds(bench: Bench) -> Iterator[Row]:
         with bench.store() as store:
             fill(store, [size])
             took = least(one_by_one(store))
-        yield timed(f"a call in a round of {size:,}", took)
+        yield timed(f"a call in a round of {size:,}", took, is_call=True)
 
 
 def idle_claims(bench: Bench) -> Iterator[Row]:
@@ -375,36 +379,67 @@ def crowds(bench: Bench) -> Iterator[Row]:
         yield from crowd(bench, "40 of 5, 10 ms away, lease 5 s", [5] * 40, 5, proxy)
 
 
-def flights(bench: Bench) -> Iterator[Row]:
-    """Measure what it takes to keep the leases of many calls that take seconds."""
-    calls, seconds = (1_000, 5.0) if bench.full else (200, 3.0)
+def fly_all(
+    bench: Bench, calls: int, seconds: float, probe: Callable[[Proxy | None], T]
+) -> tuple[tuple[int, int], list[T]]:
+    """Let calls be in flight at once.
+
+    Returns:
+        How many succeeded and how many ended otherwise; and what the probe gave before the first,
+        when all were in flight, and at the end of the first, as far as it came to that.
+    """
     address, proxy = bench.database.fresh(), bench.proxy()
-
-    def probe() -> tuple[float, float, int, int]:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-        trips = proxy.trips if proxy else 0
-        return time.monotonic(), time.process_time(), trips, pages * resource.getpagesize()
-
     with bench.store(address=address) as direct:
         ids = fill(direct, [10] * (calls // 10), "fly")
         with open_store(proxy.address(address) if proxy else address, KEY) as store:
-            Flight.now = mine = Flight(calls, seconds, probe)
-            before = probe()
+            Flight.now = mine = Flight(calls, seconds, lambda: probe(proxy))
+            before = probe(proxy)
             asyncio.run(run_all(store, ids, 2))
-        done, lost = ended_in(direct, ids)
+        return ended_in(direct, ids), [before, *mine.seen]
+
+
+def flights(bench: Bench) -> Iterator[Row]:
+    """Measure what it takes to keep the leases of many calls that take seconds."""
+    calls, seconds = (1_000, 5.0) if bench.full else (200, 3.0)
+
+    def probe(proxy: Proxy | None) -> tuple[float, float, int]:
+        return time.monotonic(), time.process_time(), proxy.trips if proxy else 0
+
+    (done, lost), seen = fly_all(bench, calls, seconds, probe)
     name = f"{calls:,} calls of {seconds:g} s in flight, lease 2 s"
     yield Row(f"{name}: done", f"{done:,}{said_of(calls, done, lost)}")
-    if len(mine.seen) == 2:
-        (start, busy, trips, size), (end, busy_then, trips_then, _) = mine.seen
-        yield Row("  until all are in flight", f"{start - before[0]:.1f} s")
+    if len(seen) == 3:
+        (before, *_), (start, busy, trips), (end, busy_then, trips_then) = seen
         took = end - start
+        yield Row("  until all are in flight", f"{start - before:.1f} s")
         yield Row("  processor meanwhile, with the proxy", f"{(busy_then - busy) / took:.0%}")
-        if proxy:
+        if isinstance(bench.database, Postgres):
             yield Row("  round trips a second", f"{(trips_then - trips) / took:,.0f}")
-        yield Row("  memory of a call", f"{(size - before[3]) / calls / 1000:,.0f} KB")
 
 
-ROWS: Final = (rates, lasting, round_trips, large_rounds, idle_claims, decisions, crowds, flights)
+def memory(bench: Bench) -> Iterator[Row]:
+    """Measure what a call holds that is in flight; what traces it makes all of it slower."""
+    calls = 1_000 if bench.full else 100
+    tracemalloc.start()
+    try:
+        _, sizes = fly_all(bench, calls, 0.5, lambda _: tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    said = f"{(sizes[1] - sizes[0]) / calls / 1000:,.1f} KB" if len(sizes) > 1 else "not all began"
+    yield Row("memory of a call in flight", said)
+
+
+ROWS: Final = (
+    rates,
+    lasting,
+    round_trips,
+    large_rounds,
+    idle_claims,
+    decisions,
+    crowds,
+    flights,
+    memory,
+)
 
 
 # The table.
@@ -430,7 +465,7 @@ def databases(*, fsync: bool) -> Iterator[Database]:
         print(f"PostgreSQL is skipped: {servers.INSTALL}")
     else:
         yield Postgres(folder, fsync=fsync)
-    yield Sqlite()
+    yield Sqlite(fsync=fsync)
 
 
 def measure(bench: Bench, only: str) -> Iterator[tuple[Row, Row]]:
@@ -455,8 +490,8 @@ def show(bench: Bench, pairs: list[tuple[Row, Row]]) -> None:
         line = f"{row.name or beside.name:46}"
         for each in (row, beside):
             line += f"{each.said:>34}"
-            for _, rates in others:
-                rate = rates.get(each.workers)
+            for name, rates in others:
+                rate = rates.get(each.workers) if each.is_call or name != "DBOS" else None
                 line += f"{each.seconds * rate:9.2f}" if each.seconds and rate else " " * 9
         print(line, flush=True)
 
@@ -465,7 +500,7 @@ def main(arguments: list[str]) -> int:
     """Measure, and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks store", description=__doc__)
     parser.add_argument("--full", action="store_true", help="large sizes, which take longer")
-    parser.add_argument("--fsync", action="store_true", help="let PostgreSQL wait for its disk")
+    parser.add_argument("--fsync", action="store_true", help="let databases wait for the disk")
     parser.add_argument("--seconds", type=float, default=1, help="how long a rate is measured")
     parser.add_argument("--only", default="", help="only rows of functions with this in their name")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
