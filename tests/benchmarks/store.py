@@ -15,7 +15,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -335,13 +335,27 @@ def decisions(bench: Bench) -> Iterator[Row]:
             yield Row(f"{name}: bytes", f"{size / 1000:,.1f} KB")
 
 
-async def run_all(store: Store, ids: list[str], lease: float) -> float:
-    """Run conversations at once, and stop them after the limit; returns how long it took."""
+async def run_all(
+    store: Store, ids: list[str], lease: float, count: Callable[[], tuple[int, int]]
+) -> tuple[float, int, int]:
+    """Run conversations at once, until the limit.
+
+    Returns:
+        How long it took, and what was counted before what was left then was stopped: a call that
+        this stops is not lost.
+    """
     start = time.monotonic()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(LIMIT):
-            await asyncio.gather(*(store.run(id, Desk, lease=lease) for id in ids))
-    return time.monotonic() - start
+    running = [asyncio.ensure_future(store.run(id, Desk, lease=lease)) for id in ids]
+    _, left = await asyncio.wait(running, timeout=LIMIT)
+    took = time.monotonic() - start
+    done, lost = count()
+    for each in left:
+        each.cancel()
+    ended = await asyncio.gather(*running, return_exceptions=True)
+    for fault in ended:
+        if isinstance(fault, Exception):
+            raise fault
+    return took, done, lost
 
 
 def ended_in(store: Store, ids: list[str]) -> tuple[int, int]:
@@ -353,7 +367,7 @@ def ended_in(store: Store, ids: list[str]) -> tuple[int, int]:
 
 
 def said_of(calls: int, done: int, lost: int) -> str:
-    """Say how many calls came to nothing, or not to their ends in time."""
+    """Say how many calls did not succeed within the limit, and how many of these ended."""
     return "" if done == calls else f", {done:,} of {calls:,}, {lost:,} lost"
 
 
@@ -365,8 +379,8 @@ def crowd(
     with bench.store(address=address) as direct:
         ids = fill(direct, sizes)
         with open_store(proxy.address(address) if proxy else address, KEY) as store:
-            took = asyncio.run(run_all(store, ids, lease))
-        done, lost = ended_in(direct, ids)
+            work = run_all(store, ids, lease, partial(ended_in, direct, ids))
+            took, done, lost = asyncio.run(work)
     said = f"{done / took:,.0f} calls/s{said_of(sum(sizes), done, lost)}"
     yield Row(name, said, took / max(done, 1))
 
@@ -385,7 +399,7 @@ def fly_all(
     """Let calls be in flight at once.
 
     Returns:
-        How many succeeded and how many ended otherwise; and what the probe gave before the first,
+        How many succeeded and how many ended otherwise, until the limit; and what the probe gave before the first,
         when all were in flight, and at the end of the first, as far as it came to that.
     """
     address, proxy = bench.database.fresh(), bench.proxy()
@@ -394,8 +408,9 @@ def fly_all(
         with open_store(proxy.address(address) if proxy else address, KEY) as store:
             Flight.now = mine = Flight(calls, seconds, lambda: probe(proxy))
             before = probe(proxy)
-            asyncio.run(run_all(store, ids, 2))
-        return ended_in(direct, ids), [before, *mine.seen]
+            work = run_all(store, ids, 2, partial(ended_in, direct, ids))
+            _, done, lost = asyncio.run(work)
+        return (done, lost), [before, *mine.seen]
 
 
 def flights(bench: Bench) -> Iterator[Row]:
