@@ -35,7 +35,7 @@ class Database(Protocol):
     """Where stores can be opened."""
 
     name: ClassVar[str]
-    snapshot: ClassVar[str]
+    snapshot: ClassVar[tuple[str, str]]
     """What begins a transaction that sees the database as it is now."""
     mark: ClassVar[str]
     """Stands for a value in a statement."""
@@ -67,7 +67,7 @@ class Postgres:
     """
 
     name: ClassVar = "PostgreSQL"
-    snapshot: ClassVar = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+    snapshot: ClassVar = ("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT 1")
     mark: ClassVar = "%s"
     has_many_writers: ClassVar = True
 
@@ -95,7 +95,7 @@ class Sqlite:
     """
 
     name: ClassVar = "SQLite"
-    snapshot: ClassVar = "BEGIN"
+    snapshot: ClassVar = ("BEGIN", "SELECT count(*) FROM sqlite_master")
     mark: ClassVar = "?"
     has_many_writers: ClassVar = False
 

@@ -173,8 +173,8 @@ class Bench:
             if self.is_beside:
                 snapshot = self.database.connect(address)
                 stack.callback(snapshot.close)
-                snapshot.execute(self.database.snapshot)
-                snapshot.execute("SELECT count(*) FROM lutum_conversation").fetchall()
+                for statement in self.database.snapshot:
+                    snapshot.execute(statement)
             through = address if proxy is None else proxy.address(address)
             yield stack.enter_context(open_store(through, KEY))
 
@@ -399,8 +399,9 @@ def fly_all(
     """Let calls be in flight at once.
 
     Returns:
-        How many succeeded and how many ended otherwise, until the limit; and what the probe gave before the first,
-        when all were in flight, and at the end of the first, as far as it came to that.
+        How many succeeded and how many ended otherwise, until the limit; and what the probe gave
+        before the first, when all were in flight, and at the end of the first, as far as it came
+        to that.
     """
     address, proxy = bench.database.fresh(), bench.proxy()
     with bench.store(address=address) as direct:
