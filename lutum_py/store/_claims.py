@@ -19,6 +19,7 @@ from .._round.inner import ask, decide_asked
 from .._round.record import record
 from .._round.record import settle as settled_by_hooks
 from .._round.rows import row_at
+from .._text.json import is_array
 from .._transcript.result import ToolResult
 from ..errors import (
     CommitError,
@@ -639,8 +640,8 @@ def stale(claim: Claim, row: SavedCall | None) -> StaleError:
 
 def _list(text: object) -> list[Any]:
     """Read cells that came as one text."""
-    read = parsed(text if isinstance(text, str) else "", "that was claimed")
-    return read if isinstance(read, list) else []
+    read: Any = parsed(text if isinstance(text, str) else "", "that was claimed")
+    return read if is_array(read) else []
 
 
 def _has_inner(row: SavedCall) -> bool:

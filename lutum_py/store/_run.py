@@ -146,7 +146,9 @@ class Worker:
     async def _run(self) -> None:
         tasks: set[asyncio.Task[None]] = set()
         while True:
-            begun = set() if self._is_unshown else await self._next(len(tasks))
+            begun: set[asyncio.Task[None]] = set()
+            if not self._is_unshown:
+                begun = await self._next(len(tasks))
             if begun:
                 tasks |= begun
             elif await self._decided():

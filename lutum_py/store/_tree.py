@@ -116,9 +116,8 @@ class Tree:
     @property
     def owes_after(self) -> bool:
         """Whether after-hooks of the hook set that decided have still to see some result."""
-        kept = self.root.parsed_body.data["record"] if len(self.rows) else {}
-        rows = (row.parsed_body.data for row in self.rows.values())
-        return bool(kept.get("owes_after")) or any("owes_after" in data for data in rows)
+        rows = [row.parsed_body.data for row in self.rows.values()]
+        return any("owes_after" in data or "owes_after" in data["record"] for data in rows)
 
     def open(self, toolset: Any, record: Mapping[str, Any] | None = None) -> Plan:
         """Make the plan.
