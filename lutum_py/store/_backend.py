@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 from threading import Event, Lock
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
@@ -48,9 +48,15 @@ class SqlDialect(NamedTuple):
 
     def translate(self, sql: str) -> str:
         """Return a statement as this database takes it."""
-        words = {"now": self.now, "clock": self.clock, "lock": self.lock, "skip": self.skip}
-        sql = sql.format(**words)
-        return sql if self.mark == "?" else sql.replace("%", "%%").replace("?", self.mark)
+        return _translated(self, sql)
+
+
+@lru_cache(maxsize=256)
+def _translated(dialect: SqlDialect, sql: str) -> str:
+    words = dialect._asdict()
+    del words["mark"], words["notice"]
+    sql = sql.format(**words)
+    return sql if dialect.mark == "?" else sql.replace("%", "%%").replace("?", dialect.mark)
 
 
 class Source(Protocol):

@@ -356,8 +356,11 @@ class Claims(Records):
         last, after = entries[-1], list[Statement]()
         if change.is_end and _is_followed(row):
             after = [*release(row, last.id), self._database.notice]
-        done = self._database.batch(update, *(each.insert_if(row) for each in entries), *after)
-        if done[0][0] == 1:
+        if self._database.is_postgres and not after:
+            step = [Entry.insert_after(update, entries)]
+        else:
+            step = [update, *(each.insert_if(row) for each in entries), *after]
+        if self._database.batch(*step)[0][0]:
             return
         # Written already, if only the answer was lost: an entry is known by its own id.
         with self._database.read() as rows:

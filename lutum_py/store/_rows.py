@@ -18,6 +18,7 @@ import json
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
+from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, get_args
 from uuid import uuid4
 
@@ -354,6 +355,20 @@ class Entry(NamedTuple):
                 f"WHERE EXISTS (SELECT 1 FROM lutum_call WHERE {which}) ON CONFLICT DO NOTHING"
             ),
             (*self, row.conversation, row.call, row.round, row.n, row.last),
+        )
+
+    @staticmethod
+    def insert_after(update: Statement, entries: Sequence[Entry]) -> Statement:
+        """Return one statement that puts a row in place, and if it did, inserts what that counts.
+
+        SQLite has no such statement. On PostgreSQL it saves `BEGIN` and `COMMIT`: a start and a
+        finish take two thirds of the time.
+        """
+        cells = ", ".join(["(?, ?, ?, CAST(? AS BIGINT), ?, ?, ?)"] * len(entries))
+        return (
+            (f"WITH changed AS ({update[0]} RETURNING 1) INSERT INTO lutum_entry ({ENTRY}) "
+            f"SELECT of.* FROM changed CROSS JOIN (VALUES {cells}) AS of ON CONFLICT DO NOTHING"),
+            (*update[1], *chain.from_iterable(entries)),
         )
 
     @classmethod
