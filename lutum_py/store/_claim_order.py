@@ -22,9 +22,8 @@ from .._text.json import shorten
 from .._transcript.saved import Saved
 from ..errors import MisuseError, StoreError
 from ..execution._settings import check_flag
-from ._checks import check_word
 from ._database import Rows, Statement
-from ._rows import CLAIMABLE, SavedCall
+from ._rows import CLAIMABLE, SavedCall, check_word
 
 
 # In a row: `{"turns": {"in_order": true, "across": ["files"], "accesses": [{"area": "files",

@@ -39,12 +39,11 @@ from ._checks import (
     check_sees,
     check_toolset,
     check_wait,
-    check_word,
 )
 from ._claim_order import ClaimOrder, gives_way, lock_shared, release, wake_shared
 from ._database import Rows, Statement
 from ._records import Moved, Records, is_moved
-from ._rows import CALL, ENTRY, HEAD, Entry, Head, SavedCall, parsed
+from ._rows import CALL, ENTRY, HEAD, Entry, Head, SavedCall, check_word, parsed
 from ._tree import Change, Tree, late_steps
 from ._values import Claim
 

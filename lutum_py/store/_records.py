@@ -25,7 +25,7 @@ from .._text.json import is_whole, shorten
 from .._transcript.saved import Saved, check_key
 from ..errors import MisuseError, ResumeError, StaleError, StoreError
 from ..execution._settings import check_flag
-from ._checks import check_toolset, check_word
+from ._checks import check_toolset
 from ._claim_order import ClaimOrder, follow, release, reorder
 from ._database import LostCommit, Rows, Statement, StoreLocation, database_at
 from ._leases import Leases
@@ -36,6 +36,7 @@ from ._rows import (
     Head,
     May,
     SavedCall,
+    check_word,
     dumped,
     held_by_nobody,
     ids_in,

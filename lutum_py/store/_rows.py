@@ -24,7 +24,7 @@ from uuid import uuid4
 
 from .._text.json import compact_json, refuse_constant, shorten
 from .._transcript.saved import DIGEST, HMAC, Saved
-from ..errors import StaleError, StoreError
+from ..errors import InvalidValueError, StaleError, StoreError
 from ._database import Database, Row, Rows, Statement
 
 VERSION = 1
@@ -131,6 +131,24 @@ def _all(database: Database, query: str) -> list[Row]:
             if found := rows.all(query):
                 return found
     return []
+
+
+_LONGEST_WORD = 500
+"""A length that the index of either database takes, whichever letters a text has."""
+
+
+def check_word(what: str, value: object) -> None:
+    """Refuse what a database cannot keep as a text."""
+    if (
+        not isinstance(value, str)
+        or not 0 < len(value) <= _LONGEST_WORD
+        or "\0" in value
+        or any("\ud800" <= letter <= "\udfff" for letter in value)
+    ):
+        raise InvalidValueError(
+            f"The {what} of a store's entry is {shorten(value)}. Pass a text of 1 to "
+            f"{_LONGEST_WORD} characters, without NUL and halves of surrogate pairs."
+        )
 
 
 def _digest(text: str | None) -> str:
@@ -366,8 +384,10 @@ class Entry(NamedTuple):
         """
         cells = ", ".join(["(?, ?, ?, CAST(? AS BIGINT), ?, ?, ?)"] * len(entries))
         return (
-            (f"WITH changed AS ({update[0]} RETURNING 1) INSERT INTO lutum_entry ({ENTRY}) "
-            f"SELECT of.* FROM changed CROSS JOIN (VALUES {cells}) AS of ON CONFLICT DO NOTHING"),
+            (
+                f"WITH changed AS ({update[0]} RETURNING 1) INSERT INTO lutum_entry ({ENTRY}) "
+                f"SELECT of.* FROM changed CROSS JOIN (VALUES {cells}) AS of ON CONFLICT DO NOTHING"
+            ),
             (*update[1], *chain.from_iterable(entries)),
         )
 
