@@ -35,7 +35,7 @@ class SqlDialect(NamedTuple):
             for all rows, so an index can be used.
         clock: The time right now.
         lock: Ends a query whose rows nobody else may change before this transaction ends.
-        skip: Ends one that also leaves out the rows that somebody else has locked.
+        skip: Ends one of rows named `c` that also leaves out those that somebody else has locked.
         notice: Wakes those who wait for a notice, when the transaction ends.
     """
 
