@@ -193,7 +193,10 @@ def histories_of(
     Raises:
         PlanError: Something of it is damaged.
     """
-    turn, call_round = load_turn(Saved({**record}, ROUND.what, PlanError).inner("turn")), CallRound()
+    turn, call_round = (
+        load_turn(Saved({**record}, ROUND.what, PlanError).inner("turn")),
+        CallRound(),
+    )
     reading = _Reading(None, call_round, {}, entries)
     state = RoundState(turn, call_round)
     state._close("discarded")  # nobody goes on with it

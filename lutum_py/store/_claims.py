@@ -440,6 +440,9 @@ class Claims(Records):
                 "claim, so it cannot be given back. Finish it; if nobody knows what it did, "
                 "with `call.indeterminate(reason)`."
             )
+        self._check_given_back(claim)
+
+    def _check_given_back(self, claim: Claim) -> None:
         # Another token, so that this claim cannot start the call after all.
         if self._give_back(claim.id, claim.call.id, claim._claim) == 0:
             raise self._stale(claim)
@@ -451,13 +454,11 @@ class Claims(Records):
             StaleError: A later claim was made, the call has its result, or the round is over.
             StoreError: The database failed.
         """
-        if not claim._is_started:
-            self.release(claim)
+        if not claim._is_started or claim.in_doubt:  # in doubt, as it was
+            self._check_given_back(claim)
             return
         step = {"kind": "retried", "at": iso_time(time())}
-        if claim.in_doubt:  # as it was
-            step["kind"] = "abandoned"
-        elif claim._tree.has_requested(claim.call.id):
+        if claim._tree.has_requested(claim.call.id):
             step["verdict"] = CONTINUED
         claim._tree.add(claim.call.id, step)
         self._write_alone(claim, claim._tree.changes())
@@ -492,6 +493,8 @@ class Claims(Records):
         """
         check_claim(claim, "finish")
         self._check_goes_on(claim)
+        if claim._has_ended:  # after-hooks see it again, unless somebody else shows it to them
+            self.renew(claim)
         settling = self._settling(claim, outcome, hooks, [])
         try:
             drive_sync(settling, "`await store.run(id, toolset, hooks=hooks)`")

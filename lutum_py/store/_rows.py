@@ -366,8 +366,10 @@ class Entry(NamedTuple):
         """
         cells = ", ".join(["(?, ?, ?, CAST(? AS BIGINT), ?, ?, ?)"] * len(entries))
         return (
-            (f"WITH changed AS ({update[0]} RETURNING 1) INSERT INTO lutum_entry ({ENTRY}) "
-            f"SELECT of.* FROM changed CROSS JOIN (VALUES {cells}) AS of ON CONFLICT DO NOTHING"),
+            (
+                f"WITH changed AS ({update[0]} RETURNING 1) INSERT INTO lutum_entry ({ENTRY}) "
+                f"SELECT of.* FROM changed CROSS JOIN (VALUES {cells}) AS of ON CONFLICT DO NOTHING"
+            ),
             (*update[1], *chain.from_iterable(entries)),
         )
 

@@ -489,7 +489,7 @@ def test_a_question_that_comes_too_late_is_asked_nobody(store: Store, clock: Clo
 
 
 def test_nothing_is_late_that_did_nothing(store: Store, clock: Clock) -> None:
-    """An outcome of a claim that was not started, that waits by now, or whose round is over."""
+    """An outcome of a claim that was not started, or whose round is over."""
     store.save("one", plan_of(ASK))
     first = claimed(store, lease=1)
     clock.move(2)
@@ -503,7 +503,8 @@ def test_nothing_is_late_that_did_nothing(store: Store, clock: Clock) -> None:
     store.finish(third, third.call.suspend(SuspendTicket()))
     with pytest.raises(StaleError):
         store.finish(second, asyncio.run(execute(started)))
-    assert told(store)[1:] == [("suspended", None), ("recorded", "suspended")]
+    waits = [("abandoned", None), ("suspended", None), ("recorded", "suspended")]
+    assert told(store)[1:] == [*waits, ("late", "suspended")]
     store.save("one", None, version=store.load("one").version)
     with pytest.raises(StaleError):
         store.finish(second, read_again(second).fail("lost"))
