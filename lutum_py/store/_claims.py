@@ -323,9 +323,8 @@ class Claims(Records):
                 self.renew(claim)
                 raise
             call = self._handed_out(claim)
-            starting = claim._starting
-            self._write_alone(claim, starting, keeps=round(1000 * claim.lease))
-            claim._tree.advance(starting)
+            self._write_alone(claim, claim._starting, keeps=round(1000 * claim.lease))
+            claim._tree.advance(claim._starting)
             claim._is_started = True
         return call
 
@@ -347,7 +346,19 @@ class Claims(Records):
         Raises:
             StaleError: Somebody else has written since.
         """
-        (change,) = changes
+        while True:
+            is_written, found = self._write_one(claim, changes[0], keeps)
+            if is_written:
+                return
+            newer = self._behind_late(claim, changes)
+            if newer is None:
+                raise stale(claim, found)
+            changes[:] = newer
+
+    def _write_one(
+        self, claim: Claim, change: Change, keeps: int | None
+    ) -> tuple[bool, SavedCall | None]:
+        """Write a change; say whether it is on record, or else how the row is now."""
         row, before, entries = change
         assert before is not None
         needs_claim = keeps is not None or not claim._is_started or claim._has_ended
@@ -360,7 +371,7 @@ class Claims(Records):
         else:
             step = [update, *(each.insert_if(row) for each in entries), *after]
         if self._database.batch(*step)[0][0]:
-            return
+            return True, None
         # Written already, if only the answer was lost: an entry is known by its own id.
         with self._database.read() as rows:
             found = SavedCall.at(rows, row.conversation, row.call)
@@ -369,8 +380,24 @@ class Claims(Records):
                 "AND n = ?"
             )
             ours = rows.one(query, row.conversation, row.round, row.call, last.n)
-        if ours != (last.id,) or found is None or (keeps is not None and found.n != row.n):
-            raise stale(claim, found)
+        is_last = found is not None and (keeps is None or found.n == row.n)
+        return ours == (last.id,) and is_last, found
+
+    def _behind_late(self, claim: Claim, changes: list[Change]) -> list[Change] | None:
+        """Put changes behind what came too late meanwhile, which makes no claim void.
+
+        Returns:
+            The changes; None if nothing came meanwhile, or more than that has happened.
+        """
+        with self._database.read() as rows:
+            own = SavedCall.at(rows, claim.id, claim.call.id)
+            if own is None or own.round != claim._tree.head.round:
+                return None
+            tree = Tree.read(rows, claim._tree.head, own.call)
+        assert tree is not None, "its row is there"
+        newer = [each for each in (change.behind(tree) for change in changes) if each is not None]
+        is_moved = any(new.row.n != old.row.n for new, old in zip(newer, changes, strict=False))
+        return newer if is_moved and len(newer) == len(changes) else None
 
     def renew(self, claim: Claim) -> None:
         """Let a lease begin again.
@@ -412,6 +439,9 @@ class Claims(Records):
                 "claim, so it cannot be given back. Finish it; if nobody knows what it did, "
                 "with `call.indeterminate(reason)`."
             )
+        self._check_given_back(claim)
+
+    def _check_given_back(self, claim: Claim) -> None:
         # Another token, so that this claim cannot start the call after all.
         if self._give_back(claim.id, claim.call.id, claim._claim) == 0:
             raise self._stale(claim)
@@ -423,13 +453,11 @@ class Claims(Records):
             StaleError: A later claim was made, the call has its result, or the round is over.
             StoreError: The database failed.
         """
-        if not claim._is_started:
-            self.release(claim)
+        if not claim._is_started or claim.in_doubt:  # in doubt, as it was
+            self._check_given_back(claim)
             return
         step = {"kind": "retried", "at": iso_time(time())}
-        if claim.in_doubt:  # as it was
-            step["kind"] = "abandoned"
-        elif claim._tree.has_requested(claim.call.id):
+        if claim._tree.has_requested(claim.call.id):
             step["verdict"] = CONTINUED
         claim._tree.add(claim.call.id, step)
         self._write_alone(claim, claim._tree.changes())
@@ -464,6 +492,8 @@ class Claims(Records):
         """
         check_claim(claim, "finish")
         self._check_goes_on(claim)
+        if claim._has_ended:  # after-hooks see it again, unless somebody else shows it to them
+            self.renew(claim)
         settling = self._settling(claim, outcome, hooks, [])
         try:
             drive_sync(settling, "`await store.run(id, toolset, hooks=hooks)`")
@@ -547,16 +577,28 @@ class Claims(Records):
             if len(changes) == 1 and not is_moved(changes[0]):
                 self._write_alone(claim, changes)
             elif changes:
-                self._put(claim.id, changes)
-        except Moved:
-            self._note_late(claim, outcome)
-            raise self._stale(claim) from None
+                self._put_all(claim, changes)
         except StaleError:
             self._note_late(claim, outcome)
             raise
         except StoreError:
             claim._is_over = False  # it may be tried again
             raise
+
+    def _put_all(self, claim: Claim, changes: list[Change]) -> None:
+        """Write what was done to several calls.
+
+        Raises:
+            StaleError: Somebody else has written since.
+        """
+        while True:
+            try:
+                return self._put(claim.id, changes)
+            except Moved:
+                newer = self._behind_late(claim, changes)
+                if newer is None:
+                    raise self._stale(claim) from None
+                changes[:] = newer
 
     def _check_goes_on(self, claim: Claim) -> None:
         if claim._is_over:

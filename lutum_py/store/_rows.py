@@ -566,7 +566,7 @@ class SavedCall(NamedTuple):
             sets, values = f"{sets}, slot = NULL, due = {{now}} + ?", (*values, keeps)
         else:
             slot = "CASE WHEN blockers = 0 THEN {now} END" if self.state in CLAIMABLE else "NULL"
-            due = "{now}" if self.state == "ended" else "NULL"
+            due = "{now}" if self.state in ("started", "ended") else "NULL"
             sets += (
                 f", slot = {slot}, due = {due}, claim = NULL, worker = NULL, owner = NULL, "
                 "token = token + 1"

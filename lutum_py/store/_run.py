@@ -312,16 +312,18 @@ class Worker:
             run.cancel("its lease was lost, and somebody else has taken the call")
 
         key = (claim.id, claim.call.id, claim._claim)
+        # Until the outcome is on record: a lease that ran out puts no call in doubt for the others
+        # of this process, which would give it another one.
         with self.beat.watched(*key, partial(loop.call_soon_threadsafe, lose)):
             outcome = await self._outcome(run, partial(self._start, claim, run, has_begun))
-        if is_lost and claim.idempotent and was_stopped(outcome):
-            return  # it was this worker that failed, not the call: it is claimed and run again
-        if run.is_unstarted:
-            await self._take_back(claim, outcome)
-            return
-        if is_in_doubt(outcome):
-            self._in_doubt.append(claim)
-        await self._finish(claim, outcome)
+            if is_lost and claim.idempotent and was_stopped(outcome):
+                return  # it was this worker that failed, not the call: it is claimed and run again
+            if run.is_unstarted:
+                await self._take_back(claim, outcome)
+                return
+            if is_in_doubt(outcome):
+                self._in_doubt.append(claim)
+            await self._finish(claim, outcome)
 
     async def _start(self, claim: Claim, run: Run, has_begun: asyncio.Event) -> None:
         """Put on record that a call starts, which is done when `around` is open."""

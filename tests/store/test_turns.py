@@ -333,11 +333,11 @@ def test_a_row_that_was_edited_holds_up_its_round_and_breaks_no_result(store: St
     claim = store.claim(Files, id="one")
     assert claim is not None
     with others() as rows:
-        rows.run("UPDATE lutum_call SET token = 9 WHERE place = 1")
+        rows.run("UPDATE lutum_call SET shown = 'x' WHERE place = 1")
     finish(store, claim)
     with others() as rows:
-        until = {row["place"]: row["until"] for row in rows.named("lutum_call")}
-    assert until[2] is None
+        slots = {row["place"]: row["slot"] for row in rows.named("lutum_call")}
+    assert slots[2] is None
 
 
 def test_rows_without_turns_count_as_anything_beside_others(store: Store) -> None:
