@@ -180,6 +180,7 @@ def open_plan(
         state._stored = StoredAs(
             **stored.some(str, "id", "round"), version=stored.get("version", int)
         )
+        call_round.stored_in = f"{state._stored.round}/"
         for call in calls._readable:
             call._hold()
     return calls

@@ -690,16 +690,15 @@ class _Writing:
             head = head._replace(round=uuid4().hex)
         order = order.with_changes(*self.order)
         entries, mark = plan.entries_since({call: row.n for call, row in known.items()})
-        record = self._record(head)
         made = Changes(head, known, plan, rows.key)
-        changes = made.of(entries, order, _records_of(record))
+        changes = made.of(entries, order, _records_of(self.record))
         done = rows.many(statements(changes))
         assert all(count == 1 for count, _ in done), "the rows are locked"
         if order.in_order or any(change.row.root != change.row.call for change in changes):
             reorder(rows, id)
         rows.many([self.records._database.notice])
         counted = sum(mark.values()) - _unwritten(entries, changes)
-        text = dumped({"record": record, "order": order.data})
+        text = dumped({"record": self.record, "order": order.data})
         head._replace(counted=counted).write(rows, **self.texts, record=text)
         # Before it is on record for others: what starts here after that would start twice. All
         # that can fail now is the COMMIT, and nobody may know whether it did.
@@ -712,13 +711,6 @@ class _Writing:
             raise _Grown
         return head.version
 
-    def _record(self, head: Head) -> dict[str, Any]:
-        if self.stored is not None:
-            return self.record
-        # A new payment of a conversation that was deleted and began again must not have the key of
-        # an old one, or the bank would swallow it.
-        return {**self.record, "key_prefix": f"{head.round}/{self.record['key_prefix']}"}
-
 
 def _unwritten(entries: Iterable[Any], changes: Iterable[Change]) -> int:
     return sum(1 for _ in entries) - sum(len(change.entries) for change in changes)
@@ -730,10 +722,9 @@ def _records_of(record: dict[str, Any]) -> dict[str, Any]:
     # What the provider ran for the model counts for what a policy allows each of the calls.
     beside = [item for item in turn["items"] if item["type"] == "server_tool"]
     by_id = {each["id"]: each for each in record["calls"]}
-    rest = {name: value for name, value in record.items() if name != "place"}
     return {
         item["id"]: {
-            **rest,
+            **record,
             "turn": {**turn, "items": [*beside, item], "payload": None},
             "calls": [by_id[item["id"]]] if item["id"] in by_id else [],
         }
