@@ -249,7 +249,10 @@ class Worker:
                     await self._finish(claim, run)
                 elif run.is_stopped:  # by its context: it neither starts nor has a span
                     has_begun.set()
-                    await self._finish(claim, await run.run())
+                    outcome = await run.run()
+                    # As if it had not been handed out: what was not executed has no start.
+                    claim._tree.open_to_run(self.toolset, claim.call.id)
+                    await self._finish(claim, outcome)
                 else:
                     await self._run_claimed(claim, run, has_begun)
         except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
