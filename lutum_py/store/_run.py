@@ -371,7 +371,9 @@ class Worker:
         try:
             outcome = await drive(settling)
         except BaseException as error:
-            is_of_hook = isinstance(error, HookError) or is_interrupt(error)
+            # A hook may await what somebody else cancelled, and that is a failure of it.
+            is_of_hook = isinstance(error, HookError | asyncio.CancelledError)
+            is_of_hook = is_of_hook or is_interrupt(error)
             if not (is_of_hook and isinstance(outcome, AwaitingCall)):
                 await self._repeated(claim, self.claims._keep_ended, outcome)
                 raise
