@@ -317,8 +317,10 @@ class Worker:
         key = (claim.id, claim.call.id, claim._claim)
         with self.beat.watched(*key, partial(loop.call_soon_threadsafe, lose)):
             outcome = await self._outcome(run, partial(self._start, claim, run, has_begun))
-        if is_lost and claim.idempotent and was_stopped(outcome):
-            return  # it was this worker that failed, not the call: it is claimed and run again
+        if is_lost and was_stopped(outcome):
+            # It was this worker that failed, not the call: who has it finds out, or runs it again.
+            self.outcomes.append(outcome)
+            return
         if run.is_unstarted:
             await self._take_back(claim, outcome)
             return
