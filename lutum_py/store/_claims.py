@@ -238,10 +238,8 @@ class Claims(Records):
             if read is None or read.rows[row.call].claim != claim:
                 return []
             tree = read
-        plan = tree.open(toolset)
+        plan = tree.open_to_run(toolset, row.call)
         is_in_doubt = row.state == "started"
-        if is_in_doubt:
-            tree.leave([call.id for call in plan.pending if call.id == row.call])
         call = next((c for c in (*plan.pending, *plan.in_doubt) if c.id == row.call), None)
         if call is None:
             raise PlanError(

@@ -159,6 +159,17 @@ class Tree:
         self._mark = {row.call: row.n for row in self.rows.values()}
         return self.plan
 
+    def open_to_run(self, toolset: Any, call_id: str) -> Plan:
+        """Make the plan for whoever claimed a call: somebody who started it has left it.
+
+        Raises:
+            PlanError: It does not load, or does not fit the toolset any more.
+        """
+        plan = self.open(toolset)
+        if self.rows[call_id].state == "started":
+            self.leave([call.id for call in plan.pending if call.id == call_id])
+        return plan
+
     def leave(self, call_ids: Iterable[str]) -> None:
         """Note in the plan that calls were left by whoever started them.
 
