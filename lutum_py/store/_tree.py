@@ -213,7 +213,6 @@ class Changes:
     ) -> None:
         self.head = head
         self.rows = {**rows}
-        self.there = frozenset(rows)
         self.known = Counter(row.requested_by for row in rows.values())
         self.places: dict[str | None, count[int]] = {}
         self.plan = plan
@@ -247,16 +246,15 @@ class Changes:
         ]
 
     def ordered(self, order: ClaimOrder) -> list[SavedCall]:
-        """Return the rows that were there and are open, for another order of the round."""
+        """Return the rows of what is open, for another order of the round."""
         found: list[SavedCall] = []
         for id, (_, call) in self.states.items():
-            if id in self.there:
-                row = self.rows[id]
-                data = {**row.parsed_body.data, **order.row_data(call)}
-                if not order.row_data(call):
-                    data.pop("turns", None)
-                row = row._replace(body=dumped(data), shared=int(bool(order.across)))
-                found.append(row.sealed(self.key))
+            row = self.rows[id]
+            data = row.parsed_body.data
+            data.pop("turns", None)
+            body = dumped(data | order.row_data(call))
+            row = row._replace(body=body, shared=int(bool(order.across)))
+            found.append(row.sealed(self.key))
         return found
 
     def _change(self, id: str, group: Sequence[Mapping[str, Any]], order: ClaimOrder) -> Change:
