@@ -43,6 +43,15 @@ def store_at(where: str, key_variable: str | None) -> Store:
     return Store(where, key=key, is_there=True, behind_pooler="://" in where)
 
 
+def make_store(address: str) -> Store:
+    """Open a store, and make its tables if they are not there.
+
+    Raises:
+        LutumError: They cannot be made.
+    """
+    return Store(address, behind_pooler="://" in address)
+
+
 def _is_store(path: Path) -> bool:
     """Look for the table of a store, and write nothing: it may be the file of somebody else."""
     if not path.is_file():

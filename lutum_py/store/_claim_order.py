@@ -183,8 +183,9 @@ def wake_shared() -> Statement:
     """Return what has those looked at again that gave way to a call of another conversation."""
     return (
         (
-            "UPDATE lutum_call SET due = NULL, slot = {now} WHERE shared = 1 AND claim IS NULL "
-            "AND due IS NOT NULL AND state IN ('ready', 'awaiting')"
+            "UPDATE lutum_call SET due = NULL, slot = CASE WHEN blockers = 0 THEN {now} END "
+            "WHERE shared = 1 AND claim IS NULL AND due IS NOT NULL "
+            "AND state IN ('ready', 'awaiting')"
         ),
         (),
     )

@@ -43,7 +43,7 @@ from ._checks import (
 from ._claim_order import ClaimOrder, gives_way, lock_shared, release, wake_shared
 from ._database import Rows, Statement
 from ._records import Moved, Records, is_moved
-from ._rows import CALL, ENTRY, HEAD, Entry, Head, SavedCall, check_word, parsed
+from ._rows import CALL, ENTRY, HEAD, MAY_BE_DUE, Entry, Head, SavedCall, check_word, parsed
 from ._tree import Change, Tree, late_steps
 from ._values import Claim
 
@@ -110,7 +110,7 @@ def _claim_statement(
             SELECT c.conversation AS id, c.call AS its, c.due AS at, w.until AS alive
             FROM lutum_call AS c LEFT JOIN lutum_worker AS w
             ON w.id = c.worker AND (w.until > {{now}} OR w.id = ?)
-            WHERE c.due <= {{now}}{which} ORDER BY c.due LIMIT ? {{skip}}),
+            WHERE c.due <= {{now}} AND {MAY_BE_DUE}{which} ORDER BY c.due LIMIT ? {{skip}}),
         free AS MATERIALIZED (
             SELECT c.conversation AS id, c.call AS its, c.slot AS at,
                 CAST(NULL AS BIGINT) AS alive
@@ -290,7 +290,8 @@ class Claims(Records):
                     "UPDATE lutum_call SET claim = NULL, worker = NULL, owner = NULL, "
                     "token = token + 1, "
                     "due = CASE WHEN state IN ('started', 'ended') THEN {now} END, "
-                    "slot = CASE WHEN state IN ('ready', 'awaiting') THEN {now} END "
+                    "slot = CASE WHEN state IN ('ready', 'awaiting') AND blockers = 0 "
+                    "THEN {now} END "
                     "WHERE conversation = ? AND call = ? AND claim = ?"
                 ),
                 (id, call, claim),
@@ -619,7 +620,10 @@ class Claims(Records):
 
     def _is_held_up(self, id: str) -> bool:
         """Whether no call of a conversation is claimed or can be, so that decisions are needed."""
-        which = "conversation = ? AND state <> 'done' AND (slot IS NOT NULL OR due IS NOT NULL)"
+        which = (
+            "conversation = ? AND state <> 'done' "
+            f"AND (slot IS NOT NULL OR due > {{now}} OR due IS NOT NULL AND {MAY_BE_DUE})"
+        )
         with self._database.read() as rows:
             return rows.one(f"SELECT 1 FROM lutum_call WHERE {which} LIMIT 1", id) is None
 
@@ -638,7 +642,9 @@ class Claims(Records):
         """
         check_wait(timeout)
         with self._database.read() as rows:
-            found = rows.one("SELECT MIN(due) - {now} FROM lutum_call WHERE due IS NOT NULL")
+            found = rows.one(
+                f"SELECT MIN(due) - {{now}} FROM lutum_call WHERE due IS NOT NULL AND {MAY_BE_DUE}"
+            )
         until_due = timeout if found is None or found[0] is None else found[0] / 1000
         self._database.wait_for_notice(max(0, min(timeout, until_due, uniform(0.8, 1.2))))
 

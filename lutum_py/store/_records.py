@@ -672,7 +672,7 @@ class _Writing:
             )
         head = self.records._at_version(rows, id, self.version)
         known: dict[str, SavedCall] = {}
-        order = ClaimOrder()
+        before = ClaimOrder()
         if self.stored is not None:
             if (self.stored["round"], self.stored["version"]) != (head.round, head.version - 1):
                 raise StaleError(
@@ -681,20 +681,23 @@ class _Writing:
                     "again, and change what you get."
                 )
             (kept,) = head.texts(rows, "record")
-            order = ClaimOrder.read(_parts(kept).inner("order"))
+            before = ClaimOrder.read(_parts(kept).inner("order"))
             found = SavedCall.where(rows, "conversation = ?", id)
             known = {row.call: row.check(rows.key) for row in found}
         else:
             if head.round:
                 self.records._end_round(rows, id)
             head = head._replace(round=uuid4().hex)
-        order = order.with_changes(*self.order)
+        order = before.with_changes(*self.order)
         entries, mark = plan.entries_since({call: row.n for call, row in known.items()})
         made = Changes(head, known, plan, rows.key)
         changes = made.of(entries, order, _records_of(self.record))
-        done = rows.many(statements(changes))
+        is_other = bool(known) and order != before
+        again = made.ordered(order) if is_other else []
+        done = rows.many([*statements(changes), *(row.grow(row.n) for row in again)])
         assert all(count == 1 for count, _ in done), "the rows are locked"
-        if order.in_order or any(change.row.root != change.row.call for change in changes):
+        is_within = any(change.row.root != change.row.call for change in changes)
+        if is_other or order.in_order or is_within:
             reorder(rows, id)
         rows.many([self.records._database.notice])
         counted = sum(mark.values()) - _unwritten(entries, changes)

@@ -577,10 +577,11 @@ class SavedCall(NamedTuple):
         return f"UPDATE lutum_call SET {sets} WHERE {which}", (*values, *found)
 
     def grow(self, n: int) -> Statement:
-        """Return what counts one more entry, which changes nothing else."""
+        """Return what puts it in place as `update` does, and leaves it to whoever has it."""
         which, found = self._if_grown_to(n)
-        values = (self.n, self.last, self.seal)
-        return f"UPDATE lutum_call SET n = ?, last = ?, seal = ? WHERE {which}", (*values, *found)
+        sets = "n = ?, last = ?, body = ?, seal = ?, shared = ?"
+        values = (self.n, self.last, self.body, self.seal, self.shared)
+        return f"UPDATE lutum_call SET {sets} WHERE {which}", (*values, *found)
 
     def _if_grown_to(self, n: int) -> tuple[str, tuple[object, ...]]:
         which = "conversation = ? AND call = ? AND round = ? AND n = ?"
@@ -590,6 +591,9 @@ class SavedCall(NamedTuple):
 _SEALED: Final = SavedCall._fields[:9]
 CLAIMABLE: Final = ("ready", "awaiting")
 """The states in which a call has a slot once nothing blocks it."""
+
+MAY_BE_DUE: Final = "(blockers = 0 OR state NOT IN ('ready', 'awaiting'))"
+"""Of a call that nobody has started, the lease may run out after another has come before it."""
 
 _CALL_CELLS: Mapping[str, _Kind] = {
     **dict.fromkeys(SavedCall._fields, _is_text),

@@ -256,6 +256,18 @@ class Changes:
             if any(step["kind"] != "abandoned" for each in group for step in each["steps"])
         ]
 
+    def ordered(self, order: ClaimOrder) -> list[SavedCall]:
+        """Return the rows of what is open, for another order of the round."""
+        found: list[SavedCall] = []
+        for id, (_, call) in self.states.items():
+            row = self.rows[id]
+            data = row.parsed_body.data
+            data.pop("turns", None)
+            body = dumped(data | order.row_data(call))
+            row = row._replace(body=body, shared=int(bool(order.across)))
+            found.append(row.sealed(self.key))
+        return found
+
     def _change(self, id: str, group: Sequence[Mapping[str, Any]], order: ClaimOrder) -> Change:
         before, entries = self.rows.get(id), list[Entry]()
         known, last = (0, "") if before is None else (before.n, before.last)

@@ -341,13 +341,16 @@ def test_a_row_that_was_edited_holds_up_its_round_and_breaks_no_result(store: St
 
 
 def test_rows_without_turns_count_as_anything_beside_others(store: Store) -> None:
-    """A row of before that stands in a round by some mishap holds up those behind it."""
-    store.save("one", plan_of("edit a", "edit b"), in_order=True)
+    """A row of before that stands in a round by some mishap holds up those behind it, once the
+    order is read again.
+    """
+    store.save("one", plan_of("edit a", "edit b", "wipe c"), in_order=True)
     with others() as rows:
         (row,) = (each for each in rows.named("lutum_call") if each["place"] == 0)
         body = row["body"].replace('"turns"', '"other"')
         made = sealed({**row, "body": body}, KEY)
         rows.run("UPDATE lutum_call SET body = ?, seal = ? WHERE place = 0", body, made["seal"])
+    decide(store, "one", store.waiting("one")[0].edit({"path": "d"}))
     assert set(claims(store, "one")) == {"c0"}
 
 
