@@ -102,14 +102,18 @@ def entries_since(
 
 
 def _has_moved(call: BaseCall, number: int) -> bool:
-    # To whoever goes on elsewhere with these entries, it has not.
-    return bool(call._entries[number][4][-1][0] == "moved")
+    # To whoever goes on elsewhere with these entries, it has not. What moved it may also have put
+    # on record that it waits, which stays.
+    steps = call._entries[number][4]
+    return bool(len(steps) == 1 and steps[0][0] == "moved")
 
 
 def _dump_steps(call: BaseCall, number: int) -> list[dict[str, Any]]:
     begin = sum(len(call._entries[before][4]) for before in range(number))
     steps = call._history[begin : begin + len(call._entries[number][4])]
-    return [_plain(_dump_step(call, step), f"Call {call.id!r}") for step in steps]
+    return [
+        _plain(_dump_step(call, step), f"Call {call.id!r}") for step in steps if step.kind != "moved"
+    ]
 
 
 def _dump_step(call: BaseCall, step: Step) -> dict[str, Any]:

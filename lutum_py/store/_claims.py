@@ -239,7 +239,8 @@ class Claims(Records):
                 return []
             tree = read
         plan = tree.open_to_run(toolset, row.call)
-        is_in_doubt = row.state == "started"
+        # Not by the state of the row, which is not sealed.
+        is_in_doubt = any(each.id == row.call for each in plan.in_doubt)
         call = next((c for c in (*plan.pending, *plan.in_doubt) if c.id == row.call), None)
         if call is None:
             raise PlanError(

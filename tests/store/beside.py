@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from unittest.mock import patch
 
 __all__ = [
+    "PIPELINE",
     "Clock",
     "Others",
     "Row",
@@ -33,6 +34,11 @@ Row: TypeAlias = dict[str, Any]
 
 Hook: TypeAlias = Callable[[Any, str, bool], object]
 """Is told of a statement: on which connection, which one, and whether it is done already."""
+
+PIPELINE = "PIPELINE"
+"""Stands for the beginning and the end of what is sent in one round trip: a statement in it may be
+done at any time until that end.
+"""
 
 made: list[Any] = []
 """The connections that were made in this test, the newest last."""
@@ -92,6 +98,13 @@ def _with_postgres() -> Any:
             done = super().execute(query, *values, **options)
             _tell(self, query, is_done=True)
             return done
+
+        @contextmanager
+        def pipeline(self) -> Iterator[Any]:
+            _tell(self, PIPELINE, is_done=False)
+            with super().pipeline() as pipeline:
+                yield pipeline
+            _tell(self, PIPELINE, is_done=True)
 
     def connect(where: str, **options: Any) -> Any:
         connection = WatchedPostgres.connect(where, **options)

@@ -46,13 +46,18 @@ CONVERSATIONS: Final = 3
 
 
 class Here:
-    """Where the bank of this run is, and what its processes tell each other."""
+    """Where the bank of this run is, what its processes tell each other, and what this one does.
+
+    Attributes:
+        id: The conversation whose calls run.
+    """
 
     folder: Path
+    id: str
 
 
 def _pays(key: str | None, ctx: ToolContext, cents: int) -> str:
-    return Bank(Here.folder / "bank").pay(key, ctx.idempotency_key, cents)
+    return Bank(Here.folder / "bank").pay(key, f"{Here.id}/{ctx.idempotency_key}", cents)
 
 
 @tool_fn
@@ -81,14 +86,15 @@ TURNS: Final = [
 
 def paid_already(call: AnyToolCall) -> ToolResult | None:
     """Ask the bank what became of a payment: known for some calls only."""
-    key = call.idempotency_key
-    if any(each[1] == key for each in Bank(Here.folder / "bank").rows("payments")):
+    of = f"{Here.id}/{call.idempotency_key}"
+    if any(each[1] == of for each in Bank(Here.folder / "bank").rows("payments")):
         return call.complete("paid, as the bank says")
     return None
 
 
 async def go_on(store: Store, id: str, lease: float, wait: float | None = None) -> bool:
     async with store.hold(id, Desk, lease=lease, wait=wait) as desk:
+        Here.id = id
         return await loop(desk)
 
 
@@ -258,7 +264,7 @@ def verdict(where: str, told: Counter[str]) -> list[str]:
             statuses = [item.status for item in session.transcript if isinstance(item, ToolResult)]
             mine = [many for key, many in paid.items() if key.startswith(f"{id}/")]
             least = statuses.count("success")
-            if not least <= len(mine) <= len(statuses) or max(mine) > 1:
+            if not least <= len(mine) <= len(statuses) or max(mine, default=0) > 1:
                 wrong.append(f"{id}: {statuses}, and was paid {mine}")
             if {*statuses} - {"success", "indeterminate", "cancelled"} or len(statuses) != 3:
                 wrong.append(f"{id}: {statuses}")

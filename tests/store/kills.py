@@ -295,9 +295,7 @@ class Run:
                     time.sleep(0.01)
 
     def open_ones(self, rows: Others) -> list[str]:
-        return [
-            id for (id,) in rows.all("SELECT id FROM lutum_conversation WHERE plan IS NOT NULL")
-        ]
+        return [id for (id,) in rows.all("SELECT id FROM lutum_conversation WHERE round <> ''")]
 
     def tell(self, what: str) -> None:
         with (self.folder / what).open("a") as told:

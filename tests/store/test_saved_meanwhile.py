@@ -55,7 +55,7 @@ def test_what_happens_to_a_call_while_it_is_saved_is_refused_or_on_record(
         with between(at):
             version = store.save(id, plan)
         assert version == 1
-        assert plan._state._closed_by == "saved"
+        assert plan.closed_by == "handed over"
         found[at.was_done] += 1
         assert states(store, id) == {"c2": state if at.was_done else "pending"}
         if at._left > 0:
@@ -80,12 +80,12 @@ def test_a_plan_whose_save_failed_as_it_ended_is_saved_again_and_not_run(store: 
     (call,) = plan.pending
     with between(fails), pytest.raises(StoreError):
         store.save("one", plan)
-    with pytest.raises(LifecycleError, match="given to a store, and goes on there"):
+    with pytest.raises(LifecycleError, match="handed over, and goes on elsewhere"):
         call.start()
-    with pytest.raises(RoundClosedError, match="given to a store"):
+    with pytest.raises(RoundClosedError, match="handed over"):
         plan.discard()
     assert store.save("one", plan) == 1
-    with pytest.raises(RoundClosedError, match="already saved"):
+    with pytest.raises(RoundClosedError, match="already handed over"):
         store.save("two", plan)
     assert states(store) == {"c2": "pending"}
 

@@ -35,17 +35,25 @@ class Known:
         state: `pending`, `in doubt` or `suspended`, or what it came to.
         claim: The last claim, while it counts.
         until: When it may be claimed again.
+        place: By how many seconds others come before it that may be claimed then: the calls that
+            are saved together come one second apart, so that a large round starves nobody.
         is_started: Whether the last claim has started it.
     """
 
     tool: str
     state: str
     until: float
+    place: int = 0
     claim: Claim | None = None
     is_started: bool = False
 
     def free(self, state: str, until: float) -> None:
-        self.state, self.until, self.claim, self.is_started = state, until, None, False
+        self.state, self.until, self.place = state, until, 0
+        self.claim, self.is_started = None, False
+
+    @property
+    def turn(self) -> float:
+        return self.until + self.place
 
 
 @dataclass
@@ -54,6 +62,7 @@ class Talk:
 
     version: int
     rounds: int = 0
+    keys: dict[str, int] = field(default_factory=dict)
     calls: dict[str, Known] = field(default_factory=dict)
     is_open: bool = False
 
@@ -90,7 +99,7 @@ class Stores(RuleBasedStateMachine):
         talk.is_open = True
         talk.rounds += 1
         talk.calls = {
-            f"c{n}": Known(tool, "suspended" if tool == "pay" else "pending", self.now)
+            f"c{n}": Known(tool, "suspended" if tool == "pay" else "pending", self.now, n)
             for n, tool in enumerate(tools)
         }
 
@@ -141,12 +150,15 @@ class Stores(RuleBasedStateMachine):
             assert free == []
             return
         (known,) = [known for id, name, known in free if (id, name) == (claim.id, claim.call.id)]
-        assert known.until == min(known.until for _, _, known in free)
+        assert known.turn == min(known.turn for _, _, known in free)
         assert claim.in_doubt == (known.state == "in doubt")
         assert all(claim.token > old.token for old, of in self.claims if of is known)
         talk = self.talks[claim.id]
-        assert claim.key == f"{claim.id}/{talk.rounds}/{claim.call.idempotency_key}"
-        known.claim, known.until, known.is_started = claim, self.now + lease, False
+        assert claim.key == claim.call.idempotency_key
+        of_round = claim.key.partition("/")[0]  # random, and none that an earlier round had
+        assert talk.keys.setdefault(of_round, talk.rounds) == talk.rounds
+        known.free(known.state, self.now + lease)
+        known.claim = claim
         self.claims.append((claim, known))
 
     @precondition(lambda self: self.claims)
