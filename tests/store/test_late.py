@@ -400,7 +400,8 @@ def test_a_call_that_has_run_is_not_in_doubt_before_its_outcome_is_on_record(
 
     def ends(*given: Any) -> None:
         clock.move(100)
-        assert results(asyncio.run(store.run("one", Hall))) == {"c0": "in_doubt"}
+        beside = asyncio.run(store.run("one", Hall, lease=30))
+        assert results(beside) == {"c0": "in_doubt"}
         end(*given)
 
     monkeypatch.setattr(store, "_end", ends)
