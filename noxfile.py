@@ -360,7 +360,11 @@ def outcomes(session: nox.Session) -> dict[str, str]:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """Print what the library costs; with `-- --peers`, also what others cost."""
+    """Print what the library costs: with `-- --peers` what others cost, `-- store` the store."""
+    if "store" in session.posargs:
+        session.install("-e", package("postgres", "testing", "examples"))
+        session.run("python", "-m", "tests.benchmarks", *session.posargs)
+        return
     session.install("-e", package())
     options = [one for one in session.posargs if one != "--peers"]
     if "--peers" not in session.posargs:

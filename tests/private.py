@@ -17,26 +17,44 @@ from lutum_py._round.sorted_calls import RoundState, SortedCalls
 from lutum_py._schema.arguments import Arguments
 from lutum_py._schema.input_text import NOTHING, Filler, InputText, has_none, same
 from lutum_py.execution import _outcome as outcome
+from lutum_py.store import _backend as store_backend
+from lutum_py.store import _database as store_database
+from lutum_py.store import _postgres as store_postgres
 from lutum_py.store import _run as store_run
+from lutum_py.store import _sqlite as store_sqlite
+from lutum_py.store._database import Database, LostCommit, Rows, database_at
+from lutum_py.store._interrupt import in_thread, interruptible
+from lutum_py.store._interrupt import pause as interruptible_pause
 
 __all__ = [
     "NOTHING",
     "Arguments",
     "BaseCall",
+    "Database",
     "Filler",
     "InputText",
+    "LostCommit",
     "RoundState",
+    "Rows",
     "SortedCalls",
     "ToolRoundPlan",
     "ToolSpec",
     "as_plan",
     "ask",
+    "database_at",
     "has_none",
+    "in_thread",
+    "interruptible",
+    "interruptible_pause",
     "move",
     "outcome",
     "pipeline",
     "plan",
     "plan_json",
     "same",
+    "store_backend",
+    "store_database",
+    "store_postgres",
     "store_run",
+    "store_sqlite",
 ]

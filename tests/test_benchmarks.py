@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
+from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from typing import Any, cast
 
 import pytest
 
 from tests.benchmarks import bfcl
+from tests.benchmarks.databases import Proxy, calls_a_second
 from tests.benchmarks.page import peers_table
 from tests.benchmarks.peers import lutum_py_peer
 from tests.benchmarks.peers.__main__ import check, requests
@@ -66,3 +71,52 @@ def test_a_benchmark_of_names_says_what_came_of_its_sets(
     assert "| `openai_chat` | 1 | 1 | 1 | 2 | 1 | 2 |" in out
     assert "| `gemini_generate_content` | 1 | 1 | 0 | 2 | 0 | 2 |" in out
     assert out.endswith("because two functions have one name: 1\n")
+
+
+def an_echo() -> int:
+    """Start a server that sends back what it is sent; returns its port."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with server, server.accept()[0] as client:
+            while data := client.recv(100):
+                client.sendall(data)
+
+    Thread(target=serve, daemon=True).start()
+    port: int = server.getsockname()[1]
+    return port
+
+
+def test_a_proxy_counts_each_question_with_its_answer() -> None:
+    """A round trip is what is sent until something comes back; each of them waits."""
+    port = an_echo()
+    proxy = Proxy(port, 0.4)
+    _, _, behind = proxy.address(f"postgresql://127.0.0.1:{port}/").rpartition(":")
+    assert int(behind[:-1]) != port
+    with socket.create_connection(("127.0.0.1", int(behind[:-1]))) as client:
+        start = time.monotonic()
+        for sent in (b"one", b"two", b"three"):
+            client.sendall(sent[:1])
+            client.sendall(sent[1:])
+            answer = b""
+            while len(answer) < len(sent):
+                answer += client.recv(100)
+            assert answer == sent
+        assert time.monotonic() - start >= 1.2
+    assert proxy.trips == 3
+    assert proxy.bytes == 2 * len(b"onetwothree")
+
+
+def test_a_rate_is_of_calls_that_were_run() -> None:
+    """Workers that run out of calls stop, and the time in which there were none does not count."""
+    left = iter(range(40))
+
+    def step_of() -> Callable[[], int]:
+        def step() -> int:
+            time.sleep(0.005)
+            return 1 if next(left, None) is not None else 0
+
+        return step
+
+    assert 20 < calls_a_second(2, 5, step_of) < 400
+    assert calls_a_second(2, 0.1, step_of) == 0

@@ -504,11 +504,9 @@ class BaseCall:
         """Refuse to start the call until a store has recorded its start."""
         self._round = self._round.copy_as(HELD)
 
-    def _let_go(
-        self, started: tuple[float | None, str | None], key_prefix: str | None = None
-    ) -> None:
+    def _let_go(self, started: tuple[float | None, str | None]) -> None:
         """Let a call run with the start and the owner that are on record elsewhere."""
-        self._round = self._round.copy_as(ON_RECORD, key_prefix)
+        self._round = self._round.copy_as(ON_RECORD)
         self._round.started = started
 
     def _check_round_open(self, *, again: bool = False) -> None:

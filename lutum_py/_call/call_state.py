@@ -529,7 +529,7 @@ class CallState(BaseCall):
         turn, so if the conversation has an id, as in `Session(id=...)`, the key begins with that
         and the turn's place: `<id>/<place>/<digest>`.
         """
-        return self._round.key_prefix + self._own_key
+        return self._round.stored_in + self._round.key_prefix + self._own_key
 
     @property
     def _own_key(self) -> str:

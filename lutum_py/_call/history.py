@@ -314,6 +314,7 @@ class CallRound:
         inner: The calls that its calls requested, by id, in the order of the requests.
         turn: The turn that the calls belong to, if there is one.
         has_retried: Whether a call was tried again, so that an earlier result of it may be around.
+        stored_in: What keys begin with if a store keeps the round: its id there, and a slash.
         started: Of calls that a store lets run, when they were started, and by whom.
     """
 
@@ -323,6 +324,7 @@ class CallRound:
     inner: Mapping[str, Any] = _NOTHING
     turn: AssistantTurn | None = None
     has_retried = False
+    stored_in = ""
     started: tuple[float | None, str | None] = (None, None)
 
     def __init__(
@@ -332,17 +334,15 @@ class CallRound:
         self.place = place
         self.closed_by = closed_by
 
-    def copy_as(self, closed_by: str | None = None, key_prefix: str | None = None) -> CallRound:
+    def copy_as(self, closed_by: str | None = None) -> CallRound:
         """Return the same for calls that may run, or that are closed for another reason.
 
         Args:
             closed_by: Why the calls do not start; None if they may.
-            key_prefix: What the idempotency keys begin with; by default the same.
         """
-        prefix = self.key_prefix if key_prefix is None else key_prefix
-        made = CallRound(prefix, self.place, closed_by)
+        made = CallRound(self.key_prefix, self.place, closed_by)
         # Not what is of the class: what the round will have goes into dicts of its own.
-        names = ("transcript", "turn", "traces", "inner")
+        names = ("transcript", "turn", "traces", "inner", "stored_in")
         vars(made).update({name: vars(self)[name] for name in names if name in vars(self)})
         return made
 
@@ -375,7 +375,8 @@ class CallRound:
 
     def __reduce__(self) -> tuple[Any, ...]:  # a call that is sent elsewhere takes no transcript
         state = (self.key_prefix, self.place, self.closed_by)
-        return (CallRound, state, {"traces": {**self.traces}, "started": self.started})
+        parts = {"traces": {**self.traces}, "started": self.started, "stored_in": self.stored_in}
+        return (CallRound, state, parts)
 
     @property
     def requested_in(self) -> str | None:

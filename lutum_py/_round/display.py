@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from .._call.base_call import BaseCall
@@ -226,20 +226,36 @@ def read_plan(saved: Saved) -> PlanText:
         PlanError: Something in it is damaged.
     """
     turn, calls = histories_in(saved)
+    waits = {
+        call.id: entry.texts("waits_for") for call, entry in calls if "waits_for" in entry.data
+    }
+    return plan_text(turn, [call for call, _ in calls], waits)
+
+
+def plan_text(
+    turn: AssistantTurn, calls: Iterable[BaseCall], waits: Mapping[str, Iterable[str]]
+) -> PlanText:
+    """Say how calls stand, without their tools.
+
+    Args:
+        turn: The turn.
+        calls: The calls, each before those that it requested.
+        waits: By the id of a call those that come before it in the order of the round.
+    """
     outer: dict[str, tuple[str, ...]]
     outer = {id: (f"{caller} program",) for id, caller in callers_of(turn).items()}
     named: dict[str, str] = {}
     entries: list[Entry] = []
-    for call, entry in calls:  # whoever asked is before what it requested
+    for call in calls:
         id, by = call.id, call._asked_by
         named[id] = f"{id} {call.name}"
         if by is not None:
             outer[id] = (*outer.get(by, ()), named[by])
-        entries.append(_saved_entry(call, entry, outer.get(id, ())))
+        entries.append(_saved_entry(call, outer.get(id, ()), waits.get(id, ())))
     return PlanText(turn, tuple(entries))
 
 
-def _saved_entry(call: BaseCall, saved: Saved, outer: Iterable[str]) -> Entry:
+def _saved_entry(call: BaseCall, outer: Iterable[str], waits: Iterable[str]) -> Entry:
     """Say how one call stands, and a line for each step that brought it there."""
     row, history = row_of(call), call._history
     issue, text = issue_in(history), call.metadata.arguments
@@ -248,8 +264,8 @@ def _saved_entry(call: BaseCall, saved: Saved, outer: Iterable[str]) -> Entry:
         if step.kind == "suspended":
             parts += _ticket_parts(step.detail)
     parts += _steps_in_words(history, history[0].detail)
-    if "waits_for" in saved.data:
-        parts.append(Part("in order", f"waits for {', '.join(saved.texts('waits_for'))}"))
+    if waits:
+        parts.append(Part("in order", f"waits for {', '.join(waits)}"))
     if issue is not None:
         parts.append(Part("the model is told", issue.text))
     if row.state in ("finished", "handled") and row.result is not None:

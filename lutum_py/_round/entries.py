@@ -24,11 +24,12 @@ from .._call.history import (
     Step,
     as_entry,
     is_unread,
+    move,
     move_of,
     state_in,
 )
 from .._text.json import canonical_json, is_mapping, shorten
-from .._transcript.assistant import ToolMetadata, dump_metadata, load_metadata
+from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
 from .._transcript.place import Place
 from .._transcript.result import dump_result
 from .._transcript.saved import Form, Saved, dump_saved
@@ -111,7 +112,9 @@ def _dump_steps(call: BaseCall, number: int) -> list[dict[str, Any]]:
     begin = sum(len(call._entries[before][4]) for before in range(number))
     steps = call._history[begin : begin + len(call._entries[number][4])]
     return [
-        _plain(_dump_step(call, step), f"Call {call.id!r}") for step in steps if step.kind != "moved"
+        _plain(_dump_step(call, step), f"Call {call.id!r}")
+        for step in steps
+        if step.kind != "moved"
     ]
 
 
@@ -183,9 +186,34 @@ def open_plan(
         state._stored = StoredAs(
             **stored.some(str, "id", "round"), version=stored.get("version", int)
         )
+        call_round.stored_in = f"{state._stored.round}/"
         for call in calls._readable:
             call._hold()
     return calls
+
+
+def histories_of(
+    record: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]
+) -> tuple[AssistantTurn, list[BaseCall]]:
+    """Read what a store has without the tools: the turn, and all calls with their histories.
+
+    Raises:
+        PlanError: Something of it is damaged.
+    """
+    turn, call_round = (
+        load_turn(Saved({**record}, ROUND.what, PlanError).inner("turn")),
+        CallRound(),
+    )
+    reading = _Reading(None, call_round, {}, entries)
+    state = RoundState(turn, call_round)
+    state._close("discarded")  # nobody goes on with it
+    state._unread = {each.id: reading.begin(each) for each in turn.tool_calls}
+    reading.add_to(SortedCalls(state, None))
+    calls = [*state._all()]
+    for call in calls:
+        if call._stage.name == "running":  # elsewhere, if anywhere
+            call._append_all((move("abandoned"),))
+    return turn, calls
 
 
 def add_entries(calls: SortedCalls, entries: Iterable[Mapping[str, Any]]) -> None:
@@ -197,7 +225,7 @@ class _Reading:
     """Read entries, some of which may be the first of calls that others request.
 
     Args:
-        toolset: The toolset of the calls.
+        toolset: The toolset of the calls; None to read only what happened to them.
         call_round: Their round.
         known: What the record has of each call of the turn.
         entries: The entries, in any order.
@@ -242,7 +270,7 @@ class _Reading:
         self._keep(metadata.id, asks)  # what was loaded from a text is one entry
         if not history or history[0].kind != "proposed":
             raise first.wrong("steps", "a history begins with what was proposed")
-        if is_unread(history):
+        if is_unread(history) or self.toolset is None:
             return BaseCall(metadata, as_entry(history), self.call_round)
         if history[0].detail is None:
             raise first.wrong("steps", "the arguments are missing")

@@ -100,7 +100,8 @@ def settle(
             raise CommitError(faults)
         if call is not None and call._stage.may_end:
             call._append("ended", verdict=result.status, detail=result)
-    if isinstance(hooks, HookPlaces):
+    hook_set: object = hooks
+    if isinstance(hook_set, HookPlaces):
         (settled,) = yield from show_results(calls, hooks, [settled])
     record(calls, settled)
     if calls.unreviewed:

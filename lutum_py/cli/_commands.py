@@ -41,7 +41,7 @@ from ._screen import (
     write_traceback,
 )
 from ._show import new_page, page_of, screen_of, shown_file, shown_stored
-from ._stored import read_stored, store_at
+from ._stored import make_store, read_stored, store_at
 
 _PLAIN: dict[str, Any] = {
     "no_args_is_help": True,
@@ -453,6 +453,33 @@ def inbox(
             return
         outcome, lines = decide(opened, wish, tools, hooks)
     answer(as_json, {"call": wish.which, "action": wish.action, "outcome": outcome}, *lines)
+
+
+store_commands = typer.Typer(help="Make a store.", **_PLAIN)
+app.add_typer(store_commands, name="store")
+
+
+@store_commands.callback()
+def of_store() -> None:
+    """Make a store."""
+
+
+@store_commands.command(
+    epilog="Exit codes: 0 the tables are there; 2 they cannot be made, or are of another version."
+)
+def init(
+    address: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="postgresql://…, or a SQLite file.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Make the tables of a store, if they are not there.
+
+    For a role that may create tables: with them, `open_store` needs no such right.
+    """
+    with failing(), make_store(address) as opened:
+        name = opened._database.name
+    answer(as_json, {"store": name}, text(f"The tables of the store are there: {name}"))
 
 
 mcp = typer.Typer(

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from .._round.display import read_plan
+from .._round.display import PlanText, read_plan
 from .._text.escaping import LINES, escape_unprintable
 from .._text.html import Entry, Part, Remark, Section, left_out, page, preview_of
 from .._text.json import is_array, is_object, read_json
@@ -84,14 +84,13 @@ class Shown:
             self.remarks.append(Remark("bad", "Edited", f"{error} {_TOLD}"))
             self.faults += 1
 
-    def add_plan(self, saved: Saved, *, whole: bool = False) -> None:
+    def add_plan(self, plan: PlanText, *, whole: bool = False) -> None:
         """Add the calls of an open round.
 
         Args:
-            saved: The plan.
+            plan: The plan.
             whole: Whether nothing else is shown that counts tokens.
         """
-        plan = read_plan(saved)
         said = [entry_of(0, plan.turn, is_whole=True)]
         self.sections += (
             Section("call-", "Calls of the open round", _CALLS, plan.calls),
@@ -193,7 +192,7 @@ def shown_file(file: str, dialect: str | None) -> Shown:
             saved = open_saved(data, PLAN)
             shown = Shown(name, "saved plan")
             shown.add_seal(saved, "plan")
-            shown.add_plan(saved, whole=True)
+            shown.add_plan(read_plan(saved), whole=True)
         elif form == SESSION.name:
             saved = open_saved(data, SESSION)
             id, plan = saved.data.get("id"), saved.inner_or_none("plan")
@@ -201,7 +200,7 @@ def shown_file(file: str, dialect: str | None) -> Shown:
             shown.add_seal(saved, "session")
             shown.add_conversation(session_of(name, saved, dialect))
             if plan is not None:
-                shown.add_plan(plan)
+                shown.add_plan(read_plan(plan))
         else:
             conversation = conversation_of(name, data, dialect)
             shown = Shown(name, conversation.what)
@@ -209,7 +208,7 @@ def shown_file(file: str, dialect: str | None) -> Shown:
         return shown
 
 
-def shown_stored(conversation: Conversation, plan: Saved | None) -> Shown:
+def shown_stored(conversation: Conversation, plan: PlanText | None) -> Shown:
     """Say all that a store has of a conversation, whose seals were checked."""
     shown = Shown(conversation.name, "stored conversation")
     with reading(conversation.name):

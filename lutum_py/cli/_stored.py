@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from .._round.display import PlanText, plan_text
+from .._round.entries import histories_of
 from .._session.session import Session
-from .._transcript.saved import PLAN, Saved, open_saved
 from ..store import Store
-from ..store._beside_plan import BesidePlan
-from ..store._rows import SavedCall
+from ..store._rows import parsed
+from ..store._session_text import opened_session
+from ..store._tree import Tree
 from ._conversation_file import Conversation, conversation_of
 from ._screen import Failure, failing
 
@@ -40,6 +43,15 @@ def store_at(where: str, key_variable: str | None) -> Store:
     return Store(where, key=key, is_there=True, behind_pooler="://" in where)
 
 
+def make_store(address: str) -> Store:
+    """Open a store, and make its tables if they are not there.
+
+    Raises:
+        LutumError: They cannot be made.
+    """
+    return Store(address, behind_pooler="://" in address)
+
+
 def _is_store(path: Path) -> bool:
     """Look for the table of a store, and write nothing: it may be the file of somebody else."""
     if not path.is_file():
@@ -54,8 +66,8 @@ def _is_store(path: Path) -> bool:
 
 def read_stored(
     where: str, id: str, key_variable: str | None, dialect: str | None
-) -> tuple[Conversation, Saved | None]:
-    """Read a conversation, and the plan of its open round up to what was done since it was saved.
+) -> tuple[Conversation, PlanText | None]:
+    """Read a conversation, and how the calls of its open round stand.
 
     Without its tools: each row has to fit its seal, and that is all that is known of it. If no
     session was saved, the conversation is empty.
@@ -71,22 +83,20 @@ def read_stored(
     """
     with failing(), store_at(where, key_variable) as store:
         with store._database.read() as rows:
-            _, note, text = store._read(rows, id)
-            calls = SavedCall.checked(rows, id)
-        session = BesidePlan.read(note).opened() or Session(id=id)
-        plan = None if text is None else open_saved(text, PLAN)
-        for row in calls if plan is not None else ():
-            _go_on(plan, row)
+            head = store._head(rows, id, locked=False)
+            text, record = head.texts(rows, "session", "record")
+            tree = None if record is None else store._round(rows, head)
+            order = rows.all("SELECT follower, call FROM lutum_follower WHERE conversation = ?", id)
+        session = opened_session(text) or Session(id=id)
+        plan = None if tree is None else _plan(parsed(record or "", "of the round"), tree, order)
     said = session.transcript.dump_json().encode()
     return conversation_of(f"`{id}`", said, dialect), plan
 
 
-def _go_on(plan: Any, row: SavedCall) -> None:
-    """Put what a row says was done after the steps that the plan was saved with."""
-    said = row.parsed_body
-    for entry in plan.data["calls"]:
-        if entry["id"] == said.get("id", str):
-            # As in `store._calls.apply_row`, on the JSON: without the toolset there are no calls to
-            # bring up.
-            since = [each.data for each in said.each("steps")]
-            entry["steps"] += since[len(entry["steps"]) - said.get("after", int) :]
+def _plan(kept: Any, tree: Tree, order: Iterable[Any]) -> PlanText:
+    turn, calls = histories_of(kept["record"], [each.data() for each in tree.entries])
+    waits: dict[str, list[str]] = {}
+    for call, before in sorted(order):
+        if call in tree.rows and tree.rows[before].requested_by != call:
+            waits.setdefault(call, []).append(before)
+    return plan_text(turn, calls, waits)

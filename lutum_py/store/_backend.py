@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 from threading import Event, Lock
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
@@ -35,7 +35,7 @@ class SqlDialect(NamedTuple):
             for all rows, so an index can be used.
         clock: The time right now.
         lock: Ends a query whose rows nobody else may change before this transaction ends.
-        skip: Ends one that also leaves out the rows that somebody else has locked.
+        skip: Ends one of rows named `c` that also leaves out those that somebody else has locked.
         notice: Wakes those who wait for a notice, when the transaction ends.
     """
 
@@ -48,9 +48,15 @@ class SqlDialect(NamedTuple):
 
     def translate(self, sql: str) -> str:
         """Return a statement as this database takes it."""
-        words = {"now": self.now, "clock": self.clock, "lock": self.lock, "skip": self.skip}
-        sql = sql.format(**words)
-        return sql if self.mark == "?" else sql.replace("%", "%%").replace("?", self.mark)
+        return _translated(self, sql)
+
+
+@lru_cache(maxsize=256)
+def _translated(dialect: SqlDialect, sql: str) -> str:
+    words = dialect._asdict()
+    del words["mark"], words["notice"]
+    sql = sql.format(**words)
+    return sql if dialect.mark == "?" else sql.replace("%", "%%").replace("?", dialect.mark)
 
 
 class Source(Protocol):

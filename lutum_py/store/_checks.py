@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ._values import Claim
 
 _LONGEST = 10**9
-_LONGEST_WORD = 500
-"""A length that the index of either database takes, whichever letters a text has."""
 
 
 def check_lease(lease: object) -> None:
@@ -106,20 +104,6 @@ def check_sees(claim: Claim, hooks: object) -> None:
         raise MisuseError(
             f"The hook set that decided about call {claim.call.id!r} of tool `{claim.call.name}` "
             f"in conversation {claim.id!r} has after-hooks, which have to see its result before "
-            f"call {claim.call._asked_by!r} does, which requested it. Pass that hook set as "
+            f"call {claim._tree.rows[claim.call.id].requested_by!r} does, which requested it. Pass that hook set as "
             "`hooks=`, to `store.run` or `store.finish`."
-        )
-
-
-def check_word(what: str, value: object) -> None:
-    """Refuse what a database cannot keep as a text."""
-    if (
-        not isinstance(value, str)
-        or not 0 < len(value) <= _LONGEST_WORD
-        or "\0" in value
-        or any("\ud800" <= letter <= "\udfff" for letter in value)
-    ):
-        raise InvalidValueError(
-            f"The {what} of a store's entry is {shorten(value)}. Pass a text of 1 to "
-            f"{_LONGEST_WORD} characters, without NUL and halves of surrogate pairs."
         )

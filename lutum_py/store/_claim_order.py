@@ -22,9 +22,8 @@ from .._text.json import shorten
 from .._transcript.saved import Saved
 from ..errors import MisuseError, StoreError
 from ..execution._settings import check_flag
-from ._checks import check_word
 from ._database import Rows, Statement
-from ._rows import CLAIMABLE, SavedCall
+from ._rows import CLAIMABLE, SavedCall, check_word
 
 
 # In a row: `{"turns": {"in_order": true, "across": ["files"], "accesses": [{"area": "files",
@@ -140,6 +139,17 @@ def reorder(rows: Rows, id: str) -> None:
     rows.many(statements)
 
 
+def follow(rows: Iterable[SavedCall]) -> Iterator[Statement]:
+    """Yield what lets calls follow those that they just requested, in a round without an order."""
+    for row in rows:
+        by = row.requested_by
+        if by is not None and row.state != "done":
+            own = row.conversation
+            yield "INSERT INTO lutum_follower VALUES (?, ?, ?)", (own, row.call, by)
+            blocked = "UPDATE lutum_call SET blockers = blockers + 1, slot = NULL"
+            yield f"{blocked} WHERE conversation = ? AND call = ?", (own, by)
+
+
 # In the transaction that writes the last result, so that two calls that end at once cannot both
 # see the other one open, and leave the follower blocked forever.
 def release(row: SavedCall, entry: str) -> Iterator[Statement]:
@@ -173,8 +183,9 @@ def wake_shared() -> Statement:
     """Return what has those looked at again that gave way to a call of another conversation."""
     return (
         (
-            "UPDATE lutum_call SET due = NULL, slot = {now} WHERE shared = 1 AND claim IS NULL "
-            "AND due IS NOT NULL AND state IN ('ready', 'awaiting')"
+            "UPDATE lutum_call SET due = NULL, slot = CASE WHEN blockers = 0 THEN {now} END "
+            "WHERE shared = 1 AND claim IS NULL AND due IS NOT NULL "
+            "AND state IN ('ready', 'awaiting')"
         ),
         (),
     )

@@ -19,6 +19,7 @@ from .._round.inner import ask, decide_asked
 from .._round.record import record
 from .._round.record import settle as settled_by_hooks
 from .._round.rows import row_at
+from .._text.json import is_array
 from .._transcript.result import ToolResult
 from ..errors import (
     CommitError,
@@ -38,12 +39,11 @@ from ._checks import (
     check_sees,
     check_toolset,
     check_wait,
-    check_word,
 )
 from ._claim_order import ClaimOrder, gives_way, lock_shared, release, wake_shared
 from ._database import Rows, Statement
 from ._records import Moved, Records, is_moved
-from ._rows import CALL, ENTRY, HEAD, Entry, Head, SavedCall, parsed
+from ._rows import CALL, ENTRY, HEAD, MAY_BE_DUE, Entry, Head, SavedCall, check_word, parsed
 from ._tree import Change, Tree, late_steps
 from ._values import Claim
 
@@ -110,7 +110,7 @@ def _claim_statement(
             SELECT c.conversation AS id, c.call AS its, c.due AS at, w.until AS alive
             FROM lutum_call AS c LEFT JOIN lutum_worker AS w
             ON w.id = c.worker AND (w.until > {{now}} OR w.id = ?)
-            WHERE c.due <= {{now}}{which} ORDER BY c.due LIMIT ? {{skip}}),
+            WHERE c.due <= {{now}} AND {MAY_BE_DUE}{which} ORDER BY c.due LIMIT ? {{skip}}),
         free AS MATERIALIZED (
             SELECT c.conversation AS id, c.call AS its, c.slot AS at,
                 CAST(NULL AS BIGINT) AS alive
@@ -195,8 +195,8 @@ class Claims(Records):
 
     def _claim(self, toolset: Any, wanted: Wanted, lease: float, limit: int) -> list[Claim]:
         """Claim calls that are wanted, in one round trip."""
-        claim = uuid4().hex
         while True:
+            claim = uuid4().hex
             statement = _claim_statement(
                 wanted,
                 claim,
@@ -206,23 +206,21 @@ class Claims(Records):
                 is_postgres=self._database.is_postgres,
             )
             ((_, found),) = self._database.batch(statement)
-            taken = [each for each in found if each[_CLAIM] == claim]
-            if taken or not found:
-                break
-            # All that was looked at is with workers that are alive.
-        made: list[Claim] = []
-        fault: Exception | None = None
-        for cells in taken:
-            try:
-                made += self._opened(toolset, cells, claim, lease)
-            except (LutumError, ValueError) as error:
-                fault = fault or error
-                self._set_aside(cells, claim, lease)
-        if fault is not None:
-            for each in made:
-                self._give_back(each.id, each.call.id, claim)
-            raise fault
-        return made
+            made: list[Claim] = []
+            fault: Exception | None = None
+            for cells in [each for each in found if each[_CLAIM] == claim]:
+                try:
+                    made += self._opened(toolset, cells, claim, lease)
+                except (LutumError, ValueError) as error:
+                    fault = fault or error
+                    self._set_aside(cells, claim, lease)
+            if fault is not None:
+                for each in made:
+                    self._give_back(each.id, each.call.id, claim)
+                raise fault
+            # What was looked at is with workers that are alive, or gives way: look at what is next.
+            if made or not found:
+                return made
 
     def _opened(self, toolset: Any, cells: Any, claim: str, lease: float) -> list[Claim]:
         """Make the claim of a row that was taken; none if it gives way to another claim."""
@@ -240,10 +238,9 @@ class Claims(Records):
             if read is None or read.rows[row.call].claim != claim:
                 return []
             tree = read
-        plan = tree.open(toolset)
+        plan = tree.open_to_run(toolset, row.call)
         # Not by the state of the row, which is not sealed.
-        tree.leave([c.id for c in plan.pending if c.id == row.call and c.status == "running"])
-        is_in_doubt = any(c.id == row.call for c in plan.in_doubt)
+        is_in_doubt = any(each.id == row.call for each in plan.in_doubt)
         call = next((c for c in (*plan.pending, *plan.in_doubt) if c.id == row.call), None)
         if call is None:
             raise PlanError(
@@ -294,7 +291,8 @@ class Claims(Records):
                     "UPDATE lutum_call SET claim = NULL, worker = NULL, owner = NULL, "
                     "token = token + 1, "
                     "due = CASE WHEN state IN ('started', 'ended') THEN {now} END, "
-                    "slot = CASE WHEN state IN ('ready', 'awaiting') THEN {now} END "
+                    "slot = CASE WHEN state IN ('ready', 'awaiting') AND blockers = 0 "
+                    "THEN {now} END "
                     "WHERE conversation = ? AND call = ? AND claim = ?"
                 ),
                 (id, call, claim),
@@ -325,9 +323,8 @@ class Claims(Records):
                 self.renew(claim)
                 raise
             call = self._handed_out(claim)
-            starting = claim._starting
-            self._write_alone(claim, starting, keeps=round(1000 * claim.lease))
-            claim._tree.advance(starting)
+            self._write_alone(claim, claim._starting, keeps=round(1000 * claim.lease))
+            claim._tree.advance(claim._starting)
             claim._is_started = True
         return call
 
@@ -349,7 +346,19 @@ class Claims(Records):
         Raises:
             StaleError: Somebody else has written since.
         """
-        (change,) = changes
+        while True:
+            is_written, found = self._write_one(claim, changes[0], keeps)
+            if is_written:
+                return
+            newer = self._behind_late(claim, changes)
+            if newer is None:
+                raise stale(claim, found)
+            changes[:] = newer
+
+    def _write_one(
+        self, claim: Claim, change: Change, keeps: int | None
+    ) -> tuple[bool, SavedCall | None]:
+        """Write a change; say whether it is on record, or else how the row is now."""
         row, before, entries = change
         assert before is not None
         needs_claim = keeps is not None or not claim._is_started or claim._has_ended
@@ -357,9 +366,12 @@ class Claims(Records):
         last, after = entries[-1], list[Statement]()
         if change.is_end and _is_followed(row):
             after = [*release(row, last.id), self._database.notice]
-        done = self._database.batch(update, *(each.insert_if(row) for each in entries), *after)
-        if done[0][0] == 1:
-            return
+        if self._database.is_postgres and not after:
+            step = [Entry.insert_after(update, entries)]
+        else:
+            step = [update, *(each.insert_if(row) for each in entries), *after]
+        if self._database.batch(*step)[0][0]:
+            return True, None
         # Written already, if only the answer was lost: an entry is known by its own id.
         with self._database.read() as rows:
             found = SavedCall.at(rows, row.conversation, row.call)
@@ -368,8 +380,24 @@ class Claims(Records):
                 "AND n = ?"
             )
             ours = rows.one(query, row.conversation, row.round, row.call, last.n)
-        if ours != (last.id,) or found is None or (keeps is not None and found.n != row.n):
-            raise stale(claim, found)
+        is_last = found is not None and (keeps is None or found.n == row.n)
+        return ours == (last.id,) and is_last, found
+
+    def _behind_late(self, claim: Claim, changes: list[Change]) -> list[Change] | None:
+        """Put changes behind what came too late meanwhile, which makes no claim void.
+
+        Returns:
+            The changes; None if nothing came meanwhile, or more than that has happened.
+        """
+        with self._database.read() as rows:
+            own = SavedCall.at(rows, claim.id, claim.call.id)
+            if own is None or own.round != claim._tree.head.round:
+                return None
+            tree = Tree.read(rows, claim._tree.head, own.call)
+        assert tree is not None, "its row is there"
+        newer = [each for each in (change.behind(tree) for change in changes) if each is not None]
+        is_moved = any(new.row.n != old.row.n for new, old in zip(newer, changes, strict=False))
+        return newer if is_moved and len(newer) == len(changes) else None
 
     def renew(self, claim: Claim) -> None:
         """Let a lease begin again.
@@ -411,6 +439,9 @@ class Claims(Records):
                 "claim, so it cannot be given back. Finish it; if nobody knows what it did, "
                 "with `call.indeterminate(reason)`."
             )
+        self._check_given_back(claim)
+
+    def _check_given_back(self, claim: Claim) -> None:
         # Another token, so that this claim cannot start the call after all.
         if self._give_back(claim.id, claim.call.id, claim._claim) == 0:
             raise self._stale(claim)
@@ -422,13 +453,11 @@ class Claims(Records):
             StaleError: A later claim was made, the call has its result, or the round is over.
             StoreError: The database failed.
         """
-        if not claim._is_started:
-            self.release(claim)
+        if not claim._is_started or claim.in_doubt:  # in doubt, as it was
+            self._check_given_back(claim)
             return
         step = {"kind": "retried", "at": iso_time(time())}
-        if claim.in_doubt:  # as it was
-            step["kind"] = "abandoned"
-        elif claim._tree.has_requested(claim.call.id):
+        if claim._tree.has_requested(claim.call.id):
             step["verdict"] = CONTINUED
         claim._tree.add(claim.call.id, step)
         self._write_alone(claim, claim._tree.changes())
@@ -463,6 +492,8 @@ class Claims(Records):
         """
         check_claim(claim, "finish")
         self._check_goes_on(claim)
+        if claim._has_ended:  # after-hooks see it again, unless somebody else shows it to them
+            self.renew(claim)
         settling = self._settling(claim, outcome, hooks, [])
         try:
             drive_sync(settling, "`await store.run(id, toolset, hooks=hooks)`")
@@ -546,16 +577,28 @@ class Claims(Records):
             if len(changes) == 1 and not is_moved(changes[0]):
                 self._write_alone(claim, changes)
             elif changes:
-                self._put(claim.id, changes)
-        except Moved:
-            self._note_late(claim, outcome)
-            raise self._stale(claim) from None
+                self._put_all(claim, changes)
         except StaleError:
             self._note_late(claim, outcome)
             raise
         except StoreError:
             claim._is_over = False  # it may be tried again
             raise
+
+    def _put_all(self, claim: Claim, changes: list[Change]) -> None:
+        """Write what was done to several calls.
+
+        Raises:
+            StaleError: Somebody else has written since.
+        """
+        while True:
+            try:
+                return self._put(claim.id, changes)
+            except Moved:
+                newer = self._behind_late(claim, changes)
+                if newer is None:
+                    raise self._stale(claim) from None
+                changes[:] = newer
 
     def _check_goes_on(self, claim: Claim) -> None:
         if claim._is_over:
@@ -578,7 +621,10 @@ class Claims(Records):
 
     def _is_held_up(self, id: str) -> bool:
         """Whether no call of a conversation is claimed or can be, so that decisions are needed."""
-        which = "conversation = ? AND state <> 'done' AND (slot IS NOT NULL OR due IS NOT NULL)"
+        which = (
+            "conversation = ? AND state <> 'done' "
+            f"AND (slot IS NOT NULL OR due > {{now}} OR due IS NOT NULL AND {MAY_BE_DUE})"
+        )
         with self._database.read() as rows:
             return rows.one(f"SELECT 1 FROM lutum_call WHERE {which} LIMIT 1", id) is None
 
@@ -597,7 +643,9 @@ class Claims(Records):
         """
         check_wait(timeout)
         with self._database.read() as rows:
-            found = rows.one("SELECT MIN(due) - {now} FROM lutum_call WHERE due IS NOT NULL")
+            found = rows.one(
+                f"SELECT MIN(due) - {{now}} FROM lutum_call WHERE due IS NOT NULL AND {MAY_BE_DUE}"
+            )
         until_due = timeout if found is None or found[0] is None else found[0] / 1000
         self._database.wait_for_notice(max(0, min(timeout, until_due, uniform(0.8, 1.2))))
 
@@ -641,8 +689,8 @@ def stale(claim: Claim, row: SavedCall | None) -> StaleError:
 
 def _list(text: object) -> list[Any]:
     """Read cells that came as one text."""
-    read = parsed(text if isinstance(text, str) else "", "that was claimed")
-    return read if isinstance(read, list) else []
+    read: Any = parsed(text if isinstance(text, str) else "", "that was claimed")
+    return read if is_array(read) else []
 
 
 def _has_inner(row: SavedCall) -> bool:

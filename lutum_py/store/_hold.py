@@ -408,12 +408,15 @@ class Hold(Generic[T_co]):
 
     def _renew(self) -> bool:
         """Let the lease begin again; say whether it is still held."""
-        with self._records._database.write() as rows:
-            renewed = rows.run(
+        database = self._records._database
+        ((renewed, _),) = database.beat(
+            (
                 "UPDATE lutum_hold SET until = {now} + ? WHERE conversation = ? AND token = ?",
-                *(round(1000 * self._lease), self._id, self._token),
+                (round(1000 * self._lease), self._id, self._token),
             )
-            if renewed == 0:
+        )
+        if renewed == 0:
+            with database.read() as rows:
                 self._lost = self._stale(rows)
         return self._lost is None
 

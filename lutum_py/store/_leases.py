@@ -12,8 +12,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
-from ..errors import LutumError
 from ._database import Database
+from ._interrupt import LEAVE_SECONDS, interruptible
 
 Lost = Callable[[], object]
 """Is called, in the thread of the renewals, if somebody else has taken a call."""
@@ -83,6 +83,7 @@ class Beat:
         self._begun = threading.Lock()
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
+        self._has_lapsed = False
         self._watched: dict[tuple[str, str, str], Lost] = {}
 
     def begin(self) -> None:
@@ -94,12 +95,10 @@ class Beat:
                 self._thread.start()
 
     def end(self) -> None:
-        """Give the lease back; if the database fails, it runs out."""
+        """Give the lease back; nobody waits for a database that does not answer: it runs out."""
         self._over.set()
         if self._thread is not None:
-            self._thread.join()
-            with suppress(LutumError):
-                self._database.beat(("DELETE FROM lutum_worker WHERE id = ?", (self.id,)))
+            self._thread.join(LEAVE_SECONDS)
 
     @contextmanager
     def watched(self, id: str, call: str, claim: str, lost: Lost) -> Generator[None]:
@@ -128,10 +127,15 @@ class Beat:
         )
 
     def _keep(self) -> None:
-        # A third of it: one attempt may fail, and a second is still in time.
-        while not self._over.wait(self._lease / 3):
-            with suppress(LutumError):  # it may work again before somebody takes a call
-                self._renew()
+        # Whatever is raised, also by a pool or a function of the user: the next attempt may do, and
+        # without this thread each call would lose its lease.
+        with interruptible(self._over):
+            # A third of it: one attempt may fail, and a second is still in time.
+            while not self._over.wait(self._lease / 3):
+                with suppress(Exception):
+                    self._renew()
+        with suppress(Exception):
+            self._database.beat(("DELETE FROM lutum_worker WHERE id = ?", (self.id,)))
 
     def _renew(self) -> None:
         ((renewed, _),) = self._database.beat(
@@ -140,14 +144,17 @@ class Beat:
                 (self._milliseconds, self.id),
             )
         )
-        if renewed:
+        if not renewed:
+            # It ran out: this process was stopped, or the database was away.
+            self._has_lapsed = True
+            self._take()
+        if not self._has_lapsed:
             return
-        # It ran out: this process was stopped, or the database was away. Who has not lost a call
-        # by that goes on.
-        self._take()
+        # Who has not lost a call by that goes on.
         for key, lost in [*self._watched.items()]:
             ((_, found),) = self._database.beat(
                 ("SELECT claim FROM lutum_call WHERE conversation = ? AND call = ?", key[:2])
             )
             if found != [(key[2],)]:
                 lost()
+        self._has_lapsed = False  # not before all were looked at: the database may fail at one

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar, overload
 from uuid import uuid4
 
@@ -25,8 +25,8 @@ from .._text.json import is_whole, shorten
 from .._transcript.saved import Saved, check_key
 from ..errors import MisuseError, ResumeError, StaleError, StoreError
 from ..execution._settings import check_flag
-from ._checks import check_toolset, check_word
-from ._claim_order import ClaimOrder, release, reorder
+from ._checks import check_toolset
+from ._claim_order import ClaimOrder, follow, release, reorder
 from ._database import LostCommit, Rows, Statement, StoreLocation, database_at
 from ._leases import Leases
 from ._rows import (
@@ -36,6 +36,7 @@ from ._rows import (
     Head,
     May,
     SavedCall,
+    check_word,
     dumped,
     held_by_nobody,
     ids_in,
@@ -197,26 +198,20 @@ class Records(Settled):
             texts["session"] = session_text(session)
         if plan is None or stays:
 
-            def do(rows: Rows) -> int:
+            def write(rows: Rows) -> int:
                 with may(rows):
-                    head = self._at_version(rows, id, version, stays=stays)
-                    kept = texts
-                    if not stays and head.round:
-                        self._end_round(rows, id)
-                        head, kept = head._replace(round="", counted=0), {**texts, "record": None}
-                    head.write(rows, **kept)
-                return head.version + (self._count(rows, head) if stays else 0)
+                    return self._write_texts(rows, id, version, texts, stays=stays)
 
-            return self._database.transact(do)
+            return self._database.transact(write)
         writing = _Writing(self, id, plan, version, order, texts)
 
-        def write(rows: Rows) -> int:
+        def write_plan(rows: Rows) -> int:
             with may(rows):
                 return writing.write(rows)
 
         while True:
             try:
-                saved = self._database.transact(write)
+                saved = self._database.transact(write_plan)
             except _Grown:
                 continue
             except StoreError:
@@ -225,6 +220,22 @@ class Records(Settled):
                 raise
             self._unsure[:] = [each for each in self._unsure if each is not plan]
             return saved
+
+    def _write_texts(
+        self,
+        rows: Rows,
+        id: str,
+        version: int | None,
+        texts: Mapping[str, str | None],
+        *,
+        stays: bool,
+    ) -> int:
+        """Write a note and a session; the open round, if it does not stay, is over."""
+        head = self._at_version(rows, id, version, stays=stays)
+        if not stays and head.round:
+            self._end_round(rows, id)
+            head, texts = head._replace(round="", counted=0), {**texts, "record": None}
+        return head.write(rows, **texts).version + (self._count(rows, head) if stays else 0)
 
     def _count(self, rows: Rows, head: Head) -> int:
         """Return how much the entries since the last save add to the version."""
@@ -354,24 +365,22 @@ class Records(Settled):
             InvalidValueError: The id is no id.
         """
         check_word("id", id)
-        may = held_by_nobody(id, self._owner)
 
-        def do(rows: Rows) -> None:
-            with may(rows):
+        def forget(rows: Rows) -> None:
+            with held_by_nobody(id, self._owner)(rows):
                 self._head(rows, id)
-                calls = SavedCall.where(rows, "conversation = ? ORDER BY call {lock}", id)
-                for row in calls:
+                for row in SavedCall.where(rows, "conversation = ? ORDER BY call {lock}", id):
                     if row.due is not None or row.state == "started":
                         raise MisuseError(
                             f"Conversation {id!r} is not deleted: its call {row.call!r} of tool "
-                            f"`{row.tool}` is claimed, runs or is in doubt. Finish it, or give the "
-                            "round up with `plan.abort` and save that."
+                            f"`{row.tool}` is claimed, runs or is in doubt. Finish it, or give "
+                            "the round up with `plan.abort` and save that."
                         )
                 self._end_round(rows, id)
                 rows.run("DELETE FROM lutum_decision WHERE conversation = ?", id)
                 rows.run("DELETE FROM lutum_conversation WHERE id = ?", id)
 
-        self._database.transact(do)
+        self._database.transact(forget)
 
     def unchanged_since(self, seconds: float, *, limit: int | None = None) -> list[str]:
         """Return the ids of conversations that were saved last so many seconds ago, or earlier.
@@ -542,17 +551,16 @@ class Records(Settled):
             for change in changes:
                 if change.is_end:
                     rows.many(release(change.row, change.entries[-1].id))
-            if any(change.before is None or is_moved(change) for change in changes):
+            if any(ClaimOrder.of(row).in_order for row, _, _ in changes):
                 reorder(rows, id)
+            else:
+                rows.many(follow([row for row, before, _ in changes if before is None]))
             if any(change.is_end or change.row.state in CLAIMABLE for change in changes):
                 rows.many([self._database.notice])
 
         try:
             self._database.transact(do)
-        except LostCommit:
-            if not self._is_written(changes[0]):
-                raise
-        except Moved:
+        except (LostCommit, Moved):
             if not self._is_written(changes[0]):
                 raise
 
@@ -661,7 +669,7 @@ class _Writing:
             )
         head = self.records._at_version(rows, id, self.version)
         known: dict[str, SavedCall] = {}
-        order = ClaimOrder()
+        before = ClaimOrder()
         if self.stored is not None:
             if (self.stored["round"], self.stored["version"]) != (head.round, head.version - 1):
                 raise StaleError(
@@ -670,25 +678,27 @@ class _Writing:
                     "again, and change what you get."
                 )
             (kept,) = head.texts(rows, "record")
-            order = ClaimOrder.read(_parts(kept).inner("order"))
+            before = ClaimOrder.read(_parts(kept).inner("order"))
             found = SavedCall.where(rows, "conversation = ?", id)
             known = {row.call: row.check(rows.key) for row in found}
         else:
             if head.round:
                 self.records._end_round(rows, id)
             head = head._replace(round=uuid4().hex)
-        order = order.with_changes(*self.order)
+        order = before.with_changes(*self.order)
         entries, mark = plan.entries_since({call: row.n for call, row in known.items()})
-        record = self._record(head)
         made = Changes(head, known, plan, rows.key)
-        changes = made.of(entries, order, _records_of(record))
-        done = rows.many(statements(changes))
+        changes = made.of(entries, order, _records_of(self.record))
+        is_other = bool(known) and order != before
+        again = made.ordered(order) if is_other else []
+        done = rows.many([*statements(changes), *(row.grow(row.n) for row in again)])
         assert all(count == 1 for count, _ in done), "the rows are locked"
-        if order.in_order or any(change.row.root != change.row.call for change in changes):
+        is_within = any(change.row.root != change.row.call for change in changes)
+        if is_other or order.in_order or is_within:
             reorder(rows, id)
         rows.many([self.records._database.notice])
         counted = sum(mark.values()) - _unwritten(entries, changes)
-        text = dumped({"record": record, "order": order.data})
+        text = dumped({"record": self.record, "order": order.data})
         head._replace(counted=counted).write(rows, **self.texts, record=text)
         # Before it is on record for others: what starts here after that would start twice. All
         # that can fail now is the COMMIT, and nobody may know whether it did.
@@ -701,13 +711,6 @@ class _Writing:
             raise _Grown
         return head.version
 
-    def _record(self, head: Head) -> dict[str, Any]:
-        if self.stored is not None:
-            return self.record
-        # A new payment of a conversation that was deleted and began again must not have the key of
-        # an old one, or the bank would swallow it.
-        return {**self.record, "key_prefix": f"{head.round}/{self.record['key_prefix']}"}
-
 
 def _unwritten(entries: Iterable[Any], changes: Iterable[Change]) -> int:
     return sum(1 for _ in entries) - sum(len(change.entries) for change in changes)
@@ -719,10 +722,9 @@ def _records_of(record: dict[str, Any]) -> dict[str, Any]:
     # What the provider ran for the model counts for what a policy allows each of the calls.
     beside = [item for item in turn["items"] if item["type"] == "server_tool"]
     by_id = {each["id"]: each for each in record["calls"]}
-    rest = {name: value for name, value in record.items() if name != "place"}
     return {
         item["id"]: {
-            **rest,
+            **record,
             "turn": {**turn, "items": [*beside, item], "payload": None},
             "calls": [by_id[item["id"]]] if item["id"] in by_id else [],
         }

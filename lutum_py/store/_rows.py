@@ -18,12 +18,13 @@ import json
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
+from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, get_args
 from uuid import uuid4
 
 from .._text.json import compact_json, refuse_constant, shorten
 from .._transcript.saved import DIGEST, HMAC, Saved
-from ..errors import StaleError, StoreError
+from ..errors import InvalidValueError, StaleError, StoreError
 from ._database import Database, Row, Rows, Statement
 
 VERSION = 1
@@ -130,6 +131,24 @@ def _all(database: Database, query: str) -> list[Row]:
             if found := rows.all(query):
                 return found
     return []
+
+
+_LONGEST_WORD = 500
+"""A length that the index of either database takes, whichever letters a text has."""
+
+
+def check_word(what: str, value: object) -> None:
+    """Refuse what a database cannot keep as a text."""
+    if (
+        not isinstance(value, str)
+        or not 0 < len(value) <= _LONGEST_WORD
+        or "\0" in value
+        or any("\ud800" <= letter <= "\udfff" for letter in value)
+    ):
+        raise InvalidValueError(
+            f"The {what} of a store's entry is {shorten(value)}. Pass a text of 1 to "
+            f"{_LONGEST_WORD} characters, without NUL and halves of surrogate pairs."
+        )
 
 
 def _digest(text: str | None) -> str:
@@ -356,6 +375,22 @@ class Entry(NamedTuple):
             (*self, row.conversation, row.call, row.round, row.n, row.last),
         )
 
+    @staticmethod
+    def insert_after(update: Statement, entries: Sequence[Entry]) -> Statement:
+        """Return one statement that puts a row in place, and if it did, inserts what that counts.
+
+        SQLite has no such statement. On PostgreSQL it saves `BEGIN` and `COMMIT`: a start and a
+        finish take two thirds of the time.
+        """
+        cells = ", ".join(["(?, ?, ?, CAST(? AS BIGINT), ?, ?, ?)"] * len(entries))
+        return (
+            (
+                f"WITH changed AS ({update[0]} RETURNING 1) INSERT INTO lutum_entry ({ENTRY}) "
+                f"SELECT of.* FROM changed CROSS JOIN (VALUES {cells}) AS of ON CONFLICT DO NOTHING"
+            ),
+            (*update[1], *chain.from_iterable(entries)),
+        )
+
     @classmethod
     def read(cls, cells: Sequence[Any]) -> Self:
         """Take cells that were read for an entry.
@@ -531,7 +566,7 @@ class SavedCall(NamedTuple):
             sets, values = f"{sets}, slot = NULL, due = {{now}} + ?", (*values, keeps)
         else:
             slot = "CASE WHEN blockers = 0 THEN {now} END" if self.state in CLAIMABLE else "NULL"
-            due = "{now}" if self.state == "ended" else "NULL"
+            due = "{now}" if self.state in ("started", "ended") else "NULL"
             sets += (
                 f", slot = {slot}, due = {due}, claim = NULL, worker = NULL, owner = NULL, "
                 "token = token + 1"
@@ -542,10 +577,11 @@ class SavedCall(NamedTuple):
         return f"UPDATE lutum_call SET {sets} WHERE {which}", (*values, *found)
 
     def grow(self, n: int) -> Statement:
-        """Return what counts one more entry, which changes nothing else."""
+        """Return what puts it in place as `update` does, and leaves it to whoever has it."""
         which, found = self._if_grown_to(n)
-        values = (self.n, self.last, self.seal)
-        return f"UPDATE lutum_call SET n = ?, last = ?, seal = ? WHERE {which}", (*values, *found)
+        sets = "n = ?, last = ?, body = ?, seal = ?, shared = ?"
+        values = (self.n, self.last, self.body, self.seal, self.shared)
+        return f"UPDATE lutum_call SET {sets} WHERE {which}", (*values, *found)
 
     def _if_grown_to(self, n: int) -> tuple[str, tuple[object, ...]]:
         which = "conversation = ? AND call = ? AND round = ? AND n = ?"
@@ -555,6 +591,9 @@ class SavedCall(NamedTuple):
 _SEALED: Final = SavedCall._fields[:9]
 CLAIMABLE: Final = ("ready", "awaiting")
 """The states in which a call has a slot once nothing blocks it."""
+
+MAY_BE_DUE: Final = "(blockers = 0 OR state NOT IN ('ready', 'awaiting'))"
+"""Of a call that nobody has started, the lease may run out after another has come before it."""
 
 _CALL_CELLS: Mapping[str, _Kind] = {
     **dict.fromkeys(SavedCall._fields, _is_text),

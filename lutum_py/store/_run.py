@@ -146,7 +146,9 @@ class Worker:
     async def _run(self) -> None:
         tasks: set[asyncio.Task[None]] = set()
         while True:
-            begun = set() if self._is_unshown else await self._next(len(tasks))
+            begun: set[asyncio.Task[None]] = set()
+            if not self._is_unshown:
+                begun = await self._next(len(tasks))
             if begun:
                 tasks |= begun
             elif await self._decided():
@@ -247,7 +249,10 @@ class Worker:
                     await self._finish(claim, run)
                 elif run.is_stopped:  # by its context: it neither starts nor has a span
                     has_begun.set()
-                    await self._finish(claim, await run.run())
+                    outcome = await run.run()
+                    # As if it had not been handed out: what was not executed has no start.
+                    claim._tree.open_to_run(self.toolset, claim.call.id)
+                    await self._finish(claim, outcome)
                 else:
                     await self._run_claimed(claim, run, has_begun)
         except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
@@ -310,16 +315,21 @@ class Worker:
             run.cancel("its lease was lost, and somebody else has taken the call")
 
         key = (claim.id, claim.call.id, claim._claim)
+        # Until the outcome is on record: a lease that ran out puts no call in doubt for the others
+        # of this process, which would give it another one.
         with self.beat.watched(*key, partial(loop.call_soon_threadsafe, lose)):
             outcome = await self._outcome(run, partial(self._start, claim, run, has_begun))
-        if is_lost and claim.idempotent and was_stopped(outcome):
-            return  # it was this worker that failed, not the call: it is claimed and run again
-        if run.is_unstarted:
-            await self._take_back(claim, outcome)
-            return
-        if is_in_doubt(outcome):
-            self._in_doubt.append(claim)
-        await self._finish(claim, outcome)
+            if is_lost and was_stopped(outcome):
+                # It was this worker that failed, not the call: who has it finds out, or runs it
+                # again.
+                self.outcomes.append(outcome)
+                return
+            if run.is_unstarted:
+                await self._take_back(claim, outcome)
+                return
+            if is_in_doubt(outcome):
+                self._in_doubt.append(claim)
+            await self._finish(claim, outcome)
 
     async def _start(self, claim: Claim, run: Run, has_begun: asyncio.Event) -> None:
         """Put on record that a call starts, which is done when `around` is open."""
@@ -366,7 +376,9 @@ class Worker:
         try:
             outcome = await drive(settling)
         except BaseException as error:
-            is_of_hook = isinstance(error, HookError) or is_interrupt(error)
+            # A hook may await what somebody else cancelled, and that is a failure of it.
+            is_of_hook = isinstance(error, HookError | asyncio.CancelledError)
+            is_of_hook = is_of_hook or is_interrupt(error)
             if not (is_of_hook and isinstance(outcome, AwaitingCall)):
                 await self._repeated(claim, self.claims._keep_ended, outcome)
                 raise

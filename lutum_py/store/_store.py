@@ -10,12 +10,13 @@ from typing import TypeVar, Unpack
 from .._call.call import Hooks
 from .._round.events import OnEvent
 from ..execution._settings import ContextFor, RunOptions
-from ._checks import check_lease, check_toolset, check_wait, check_word, checked_run
+from ._checks import check_lease, check_toolset, check_wait, checked_run
 from ._claims import Claims
 from ._database import StoreLocation
 from ._hold import Hold
 from ._interrupt import in_thread
 from ._leases import Beat
+from ._rows import check_word
 from ._run import Worker
 from ._values import Stored
 

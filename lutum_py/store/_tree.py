@@ -49,6 +49,25 @@ class Change(NamedTuple):
         """Whether the call has its result now."""
         return self.row.state == "done" and self.before is not None and self.before.state != "done"
 
+    def behind(self, tree: Tree) -> Change | None:
+        """Return the same change behind what came too late since; None if more has happened.
+
+        Args:
+            tree: What is on record now.
+        """
+        own, before, now = self.row, self.before, tree.rows.get(self.row.call)
+        if before is None or now is None:
+            return self if before is now is None else None
+        since = [each for each in tree.entries if each.call == own.call and each.n >= before.n]
+        if any(step["kind"] != "late" for each in since for step in each.data()["steps"]):
+            return None
+        last, entries = now.last, list[Entry]()
+        for n, each in enumerate(self.entries, now.n):
+            entries.append(each._replace(n=n).sealed(last, tree.key))
+            last = entries[-1].seal
+        row = own._replace(n=now.n + len(entries), last=last).sealed(tree.key)
+        return Change(row, now, tuple(entries))
+
 
 class Tree:
     """The calls of one plan, which may be a whole round, as a store has them.
@@ -71,7 +90,7 @@ class Tree:
         self.head = head
         self.rows: dict[str, SavedCall] = {row.call: row.check(key) for row in rows}
         self.entries = sorted(entries, key=lambda each: each.n)
-        self._key = key
+        self.key = key
         last: dict[str, tuple[int, str]] = {}
         for each in self.entries:
             count, seal = last.get(each.call, (0, ""))
@@ -116,9 +135,8 @@ class Tree:
     @property
     def owes_after(self) -> bool:
         """Whether after-hooks of the hook set that decided have still to see some result."""
-        kept = self.root.parsed_body.data["record"] if len(self.rows) else {}
-        rows = (row.parsed_body.data for row in self.rows.values())
-        return bool(kept.get("owes_after")) or any("owes_after" in data for data in rows)
+        rows = [row.parsed_body.data for row in self.rows.values()]
+        return any("owes_after" in data or "owes_after" in data["record"] for data in rows)
 
     def open(self, toolset: Any, record: Mapping[str, Any] | None = None) -> Plan:
         """Make the plan.
@@ -141,6 +159,17 @@ class Tree:
         self._mark = {row.call: row.n for row in self.rows.values()}
         return self.plan
 
+    def open_to_run(self, toolset: Any, call_id: str) -> Plan:
+        """Make the plan for whoever claimed a call: somebody who started it has left it.
+
+        Raises:
+            PlanError: It does not load, or does not fit the toolset any more.
+        """
+        plan = self.open(toolset)
+        pending = (call for call in plan.pending if call.id == call_id)
+        self.leave([call.id for call in pending if call.status == "running"])
+        return plan
+
     def leave(self, call_ids: Iterable[str]) -> None:
         """Note in the plan that calls were left by whoever started them.
 
@@ -156,9 +185,10 @@ class Tree:
 
     def advance(self, changes: Iterable[Change]) -> None:
         """Go on from changes that were written."""
+        _, mark = self.plan.entries_since(self._mark)
         for row, _, _ in changes:
             self.rows[row.call] = row
-            self._mark[row.call] = row.n
+            self._mark[row.call] = mark[row.call]
 
     def has_requested(self, call_id: str) -> bool:
         """Whether a call has requested others."""
@@ -167,7 +197,7 @@ class Tree:
     def changes(self, order: ClaimOrder | None = None) -> list[Change]:
         """Return what was done to the plan since it was opened."""
         new, _ = self.plan.entries_since(self._mark)
-        made = Changes(self.head, self.rows, self.plan, self._key)
+        made = Changes(self.head, self.rows, self.plan, self.key)
         return made.of(new, ClaimOrder.of(self.root) if order is None else order)
 
 
@@ -226,12 +256,25 @@ class Changes:
             if any(step["kind"] != "abandoned" for each in group for step in each["steps"])
         ]
 
+    def ordered(self, order: ClaimOrder) -> list[SavedCall]:
+        """Return the rows of what is open, for another order of the round."""
+        found: list[SavedCall] = []
+        for id, (_, call) in self.states.items():
+            row = self.rows[id]
+            data = row.parsed_body.data
+            data.pop("turns", None)
+            body = dumped(data | order.row_data(call))
+            row = row._replace(body=body, shared=int(bool(order.across)))
+            found.append(row.sealed(self.key))
+        return found
+
     def _change(self, id: str, group: Sequence[Mapping[str, Any]], order: ClaimOrder) -> Change:
-        before = self.rows.get(id)
-        last, entries = "" if before is None else before.last, list[Entry]()
-        for each in group:
+        before, entries = self.rows.get(id), list[Entry]()
+        known, last = (0, "") if before is None else (before.n, before.last)
+        # Not by the numbers of the plan: it may not know what came too late from somebody else.
+        for n, each in enumerate(group, known):
             body = dumped(each["steps"])
-            entry = Entry(self.head.id, self.head.round, id, each["n"], uuid4().hex, body)
+            entry = Entry(self.head.id, self.head.round, id, n, uuid4().hex, body)
             entries.append(entry.sealed(last, self.key))
             last = entries[-1].seal
         state, call = self.states.get(id, _DONE)
@@ -247,7 +290,7 @@ class Changes:
             if self.key is None:
                 check_bytes([{**requested, "call": id}])
         row = row._replace(
-            n=group[-1]["n"] + 1,
+            n=known + len(group),
             last=last,
             state=state,
             body=dumped(data),

@@ -1,4 +1,7 @@
-"""Print the table: `python -m tests.benchmarks [--quick] [--json FILE]`."""
+"""Print the table: `python -m tests.benchmarks [--quick] [--json FILE]`.
+
+That of the store is a part of its own: `python -m tests.benchmarks store`.
+"""
 
 from __future__ import annotations
 
@@ -231,4 +234,8 @@ def _time(seconds: float) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["store"]:
+        from . import store
+
+        sys.exit(store.main(sys.argv[2:]))
     sys.exit(main())

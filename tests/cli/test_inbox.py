@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from lutum_py import Toolset
+from lutum_py.errors import StoreError
 from lutum_py.execution import run_sync
 from lutum_py.store import Store, open_store
 from lutum_py.testing import ScriptedModel
 
+from ..store.beside import others
 from ..store.servers import Postgres, server
 from .conftest import Lutum
 
@@ -411,6 +413,44 @@ def test_looking_makes_no_tables_on_a_server(lutum: Lutum, postgres: Postgres) -
     assert lutum("inbox", where).err == ran.err
     open_store(where).close()
     assert lutum("inbox", where).code == 0
+
+
+def test_tables_are_made_by_who_may(lutum: Lutum, postgres: Postgres) -> None:
+    """With the tables of `lutum store init` and the rights that its page names, a role that may
+    create nothing uses a store; without them the command is named.
+    """
+    where = postgres.fresh()
+    schema = where.partition("search_path%3D")[2].partition(",")[0]
+    page = (Path(__file__).parents[2] / "docs/how-to/command-line.md").read_text(encoding="utf-8")
+    rights = page.partition("```sql\n")[2].partition("```")[0]
+    app = where.replace("lutum@", "app@")
+    with others(where) as rows:
+        rows.run("CREATE ROLE app LOGIN")
+        rows.run(f"GRANT USAGE ON SCHEMA {schema} TO app")
+    with pytest.raises(StoreError, match="lutum store init"):
+        open_store(app)
+    ran = lutum("store", "init", app)
+    assert (ran.code, "denied for schema" in ran.err) == (2, True)
+    for _ in range(2):
+        ran = lutum("store", "init", where)
+        assert (ran.code, ran.out.startswith("The tables of the store are there: ")) == (0, True)
+    with others(where) as rows:
+        for statement in rights.split(";")[:-1]:
+            rows.run(statement.replace("SCHEMA public", f"SCHEMA {schema}"))
+    with open_store(app) as store:
+        version = store.save("t", None, note="a")
+        store.save("t", None, note="b", version=version)
+        store.delete("t")
+
+
+def test_tables_are_made_in_a_file(lutum: Lutum) -> None:
+    """`lutum store init` makes a SQLite store, and says for programs where it is."""
+    ran = lutum("store", "init", "new.db", "--json")
+    assert (ran.code, "new.db" in json.loads(ran.out)["store"]) == (0, True)
+    assert lutum("inbox", "new.db").out == "Nothing waits for a decision.\n"
+    Path("text.db").write_text("not a database, and long enough to be one" * 100)
+    ran = lutum("store", "init", "text.db")
+    assert (ran.code, "not a database" in ran.err) == (2, True)
 
 
 def test_a_call_within_a_program_is_shown_with_it(lutum: Lutum, desk: type[Toolset]) -> None:

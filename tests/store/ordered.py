@@ -25,7 +25,7 @@ from lutum_py import NeedsTools, Toolset, tool, tool_fn
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.store import Store, open_store
 from lutum_py.testing import ScriptedModel
-from tests.store.beside import others, sealed
+from tests.store.beside import others
 from tests.store.kills import die_after
 
 KEY: Final = b"a key of the ordered driver"
@@ -114,14 +114,7 @@ def forked(where: str, folder: Path, id: str, seed: int, lines: int | None) -> i
 def let_leases_run_out(where: str) -> None:
     """Let what the killed worker had be claimed again, as when its time is over."""
     with others(where) as rows:
-        for row in rows.named("lutum_call"):
-            if row["owner"] == "killed" and row["state"] != "done" and row["until"]:
-                new = sealed({**row, "until": 1}, KEY)
-                rows.run(
-                    "UPDATE lutum_call SET until = 1, seal = ? "
-                    "WHERE conversation = ? AND place = ? AND token = ? AND state = ?",
-                    *(new["seal"], row["conversation"], row["place"], row["token"], row["state"]),
-                )
+        rows.run("UPDATE lutum_call SET due = 1 WHERE owner = 'killed' AND due IS NOT NULL")
 
 
 def one_round(where: str, folder: Path, id: str, random: Random, told: Counter[str]) -> list[str]:

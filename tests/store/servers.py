@@ -56,10 +56,12 @@ class Postgres:
 
     Args:
         folder: The folder of its programs.
+        fsync: Whether a COMMIT waits for the disk; the processes here are killed, and never the
+            machine.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, fsync: bool = False) -> None:
+        self._folder, self._fsync = folder, fsync
         self._data = Path(tempfile.mkdtemp(prefix="lutum-postgres-"))
         self._schemas = count(1)
         self._as = not_as_root(self._data)
@@ -82,7 +84,7 @@ class Postgres:
             "port": self.port,
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": self._data,
-            "fsync": "off",  # the processes here are killed, and never the machine
+            "fsync": "on" if self._fsync else "off",
         }
         self._run(
             "pg_ctl",

@@ -229,7 +229,7 @@ def test_a_hook_about_a_call_within_that_raises_loses_nothing(
     assert set(states(store, Desk).values()) == {"success"}
 
 
-@pytest.mark.parametrize("step", ["_claim_ready", "_decide_within"])
+@pytest.mark.parametrize("step", ["_claim", "_asking_trees"])
 @pytest.mark.parametrize("error", ERRORS)
 def test_what_is_raised_while_calls_are_looked_for_comes_out(
     store: Store, monkeypatch: pytest.MonkeyPatch, step: str, error: type[BaseException]

@@ -20,10 +20,21 @@ from unittest.mock import patch
 import pytest
 
 from lutum_py.errors import MisuseError, StoreError
-from lutum_py.store import _backend, _database, _postgres, _sqlite, open_store
-from lutum_py.store._database import Database, LostCommit, Rows, database_at
-from lutum_py.store._interrupt import in_thread, interruptible, pause
+from lutum_py.store import open_store
 from tests.cases import over
+from tests.private import (
+    Database,
+    LostCommit,
+    Rows,
+    database_at,
+    in_thread,
+    interruptible,
+    interruptible_pause,
+    store_backend,
+    store_database,
+    store_postgres,
+    store_sqlite,
+)
 from tests.store.beside import between, last, made, others
 from tests.store.desk import KEY
 from tests.store.servers import Postgres, Proxy, server
@@ -166,7 +177,7 @@ def test_whoever_skips_waits_for_nobody(database: Database) -> None:
     with database.write() as rows:
         assert rows.all("SELECT id FROM one WHERE id = 1 {lock}") == [(1,)]
         with database.read() if not database.is_postgres else database.write() as beside:
-            found = beside.all("SELECT id FROM one WHERE text LIKE '%' ORDER BY id {skip}")
+            found = beside.all("SELECT id FROM one AS c WHERE text LIKE '%' ORDER BY id {skip}")
     assert found == ([(2,)] if database.is_postgres else [(1,), (2,)])
 
 
@@ -231,14 +242,18 @@ def test_what_never_succeeds_is_not_repeated_for_ever(postgres: Postgres) -> Non
     """A bound keeps a step from being repeated without end, and another error from at all."""
     with closing(database_at(postgres.fresh(), KEY, behind_pooler=False)) as database:
         fails = "DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{}'; END $$"
-        for code, due in (("40P01", _database.TRIES), ("40001", _database.TRIES), ("P0001", 1)):
+        for code, due in (
+            ("40P01", store_database.TRIES),
+            ("40001", store_database.TRIES),
+            ("P0001", 1),
+        ):
             tried: list[Rows] = []
 
             def do(rows: Rows, code: str = code, tried: list[Rows] = tried) -> None:
                 tried.append(rows)
                 rows._connection.execute(fails.format(code))
 
-            with patch.object(_database, "pause", int), pytest.raises(StoreError, match="no"):
+            with patch.object(store_database, "pause", int), pytest.raises(StoreError, match="no"):
                 database.transact(do)
             assert len(tried) == due
 
@@ -304,7 +319,7 @@ def test_a_pool_has_an_end(database: Database) -> None:
     """However many threads there are, a store makes a few connections, and all threads have one in
     turn.
     """
-    before, most = len(made), _postgres.MOST if database.is_postgres else _sqlite.READERS
+    before, most = len(made), store_postgres.MOST if database.is_postgres else store_sqlite.READERS
     inside, highest = [0], [0]
 
     def look() -> None:
@@ -323,7 +338,7 @@ def test_a_pool_has_an_end(database: Database) -> None:
 
 def test_a_renewal_waits_for_no_slow_transaction(database: Database) -> None:
     """Even if each connection of the steps is in use, a renewal is done at once."""
-    most = _postgres.MOST if database.is_postgres else _sqlite.READERS
+    most = store_postgres.MOST if database.is_postgres else store_sqlite.READERS
     inside, done = threading.Semaphore(0), threading.Event()
 
     def slow() -> None:
@@ -346,7 +361,7 @@ def test_whoever_comes_first_is_served_first(database: Database) -> None:
     """Threads write in the order in which they came, so none of them is kept out."""
     order: list[int] = []
     with ExitStack() as stack:
-        turns = _backend.Turns(1, "It")
+        turns = store_backend.Turns(1, "It")
         stack.enter_context(turns())
 
         def come(number: int) -> None:
@@ -365,15 +380,15 @@ def test_whoever_comes_first_is_served_first(database: Database) -> None:
 
 def test_a_turn_that_does_not_come_is_an_error() -> None:
     """Whoever has waited too long, or was interrupted, leaves the line to those behind."""
-    turns = _backend.Turns(1, "A seat")
+    turns = store_backend.Turns(1, "A seat")
     turns.take()
     with (
-        patch.object(_backend, "BUSY_SECONDS", 0.2),
+        patch.object(store_backend, "BUSY_SECONDS", 0.2),
         pytest.raises(StoreError, match=r"A seat did not become free .* Nothing was changed"),
     ):
         turns.take()
     with (
-        patch.object(_backend, "wait_until", side_effect=KeyboardInterrupt),
+        patch.object(store_backend, "wait_until", side_effect=KeyboardInterrupt),
         pytest.raises(KeyboardInterrupt),
     ):
         turns.take()
@@ -383,7 +398,7 @@ def test_a_turn_that_does_not_come_is_an_error() -> None:
         turns.give()
         return False
 
-    with patch.object(_backend, "wait_until", comes_late), pytest.raises(StoreError):
+    with patch.object(store_backend, "wait_until", comes_late), pytest.raises(StoreError):
         turns.take()
     turns.take()  # it was given on
     turns.give()
@@ -532,7 +547,7 @@ def test_an_answer_that_does_not_come_is_an_error(postgres: Postgres, proxy: Pro
     with through(proxy, postgres) as database:
         database.beat((UPDATE, (1,)))
         proxy.swallows = True
-        with patch.object(_postgres, "ANSWER_SECONDS", 0.3):
+        with patch.object(store_postgres, "ANSWER_SECONDS", 0.3):
             with pytest.raises(StoreError, match=r"no answer came .*Nothing was changed") as raised:
                 database.transact(lambda rows: rows.run(UPDATE, 1))
             assert not isinstance(raised.value, LostCommit)
@@ -588,7 +603,7 @@ def test_a_cancelled_await_returns_within_a_second(postgres: Postgres, proxy: Pr
         assert all("caller was cancelled" in str(end) for end in ends)
         proxy.swallows = False
         with ExitStack() as stack:
-            for _ in range(_postgres.MOST):
+            for _ in range(store_postgres.MOST):
                 stack.enter_context(database.read())
             assert cancelled_after(0.2, noted(answer)) < 1
         assert "did not become free" in str(ends[-1])
@@ -654,9 +669,9 @@ def test_an_interrupt_is_for_one_thread() -> None:
     stop.set()
     began = time.monotonic()
     with interruptible(stop):
-        pause(20)
+        interruptible_pause(20)
     assert time.monotonic() - began < 1
-    pause(0.15)
+    interruptible_pause(0.15)
     assert time.monotonic() - began >= 0.15
 
 

@@ -62,14 +62,14 @@ def test_a_worker_that_is_paused_before_the_start_runs_the_call(
     """If nobody took a call over meanwhile, it is run, however late, and its outcome counts."""
     store.save("one", plan_of(PAY))
     approve(store)
-    claim, begin = store._claim_ready, store.start
+    claim, begin = store._claim, store.start
 
     def pause(when: str) -> None:
         if when == stage:
             own.move(10)
             clock.move(10)
 
-    def claims(*given: Any) -> Claim | None:
+    def claims(*given: Any) -> list[Claim]:
         claimed = claim(*given)
         pause("claimed")
         return claimed
@@ -80,7 +80,7 @@ def test_a_worker_that_is_paused_before_the_start_runs_the_call(
         pause("started")
         return call
 
-    monkeypatch.setattr(store, "_claim_ready", claims)
+    monkeypatch.setattr(store, "_claim", claims)
     monkeypatch.setattr(store, "start", begins)
     paid: Paid = []
     run(store, paid, lease=5)
@@ -97,7 +97,7 @@ def test_what_somebody_takes_before_it_begins_is_theirs(
     approve(store)
     theirs: list[Claim | None] = []
     with open_store(where, key=KEY, owner="other") as other:
-        claim, begin = store._claim_ready, store.start
+        claim, begin = store._claim, store.start
 
         def take(when: str) -> None:
             if when == stage and not theirs:
@@ -105,7 +105,7 @@ def test_what_somebody_takes_before_it_begins_is_theirs(
                 clock.move(10)
                 theirs.append(other.claim(Desk))
 
-        def claims(*given: Any) -> Claim | None:
+        def claims(*given: Any) -> list[Claim]:
             claimed = claim(*given)
             take("claimed")
             return claimed
@@ -114,7 +114,7 @@ def test_what_somebody_takes_before_it_begins_is_theirs(
             take("beginning")
             return begin(claim)
 
-        monkeypatch.setattr(store, "_claim_ready", claims)
+        monkeypatch.setattr(store, "_claim", claims)
         monkeypatch.setattr(store, "start", begins)
         paid: Paid = []
         run(store, paid, lease=5)
@@ -239,8 +239,9 @@ def test_what_comes_before_a_tool_does_not_give_its_call_up(
     with pytest.raises(out):
         asyncio.run(store.run("one", Desk, limit=1, **options))
     assert states(store) == {"c1": "pending", "c2": "pending"}
-    assert steps_of(store) == before
-    # Only what was on record has to be taken back.
+    # Only what was on record has to be taken back, and what is on record stays there.
+    taken_back = ["started", "retried"] if "on_event" in options else []
+    assert steps_of(store) == [before[0] + taken_back, *before[1:]]
     assert ("on_event" in options) is (store.load("one").version > version)
     paid: Paid = []
     run(store, paid)
@@ -259,17 +260,23 @@ def test_a_second_try_that_did_not_start_is_in_doubt_as_before(store: Store, clo
     store.start(claimed(store, lease=1))
     clock.move(2)
     before = steps_of(store)
-    for options in ({"around": broken(OSError("closed"))}, {"on_event": interrupted}):
+    taken_back = ["retried", "started", "abandoned"]  # what is on record stays there
+    for options, more in (
+        ({"around": broken(OSError("closed"))}, []),
+        ({"on_event": interrupted}, taken_back),
+    ):
         with pytest.raises((ExecutionErrors, KeyboardInterrupt)) as caught:
             asyncio.run(store.run("one", Desk, **options))
         assert "not executed" not in str(outcomes_of(caught.value))
-        assert (states(store), steps_of(store)) == ({"c2": "in doubt"}, before)
+        assert (states(store), steps_of(store)) == ({"c2": "in doubt"}, [before[0] + more])
     run(store, [])
     assert states(store) == {"c2": "success"}
 
 
-def test_a_start_that_somebody_saved_is_in_doubt(store: Store) -> None:
-    """A plan that was loaded and saved since has the start in it, which only grows."""
+def test_a_start_that_somebody_saved_is_taken_back(store: Store) -> None:
+    """Who loads a plan and saves it meanwhile leaves the start as it is: no tool was started, and
+    the call can be claimed again.
+    """
     store.save("one", plan_of(PAY))
     approve(store)
 
@@ -280,8 +287,9 @@ def test_a_start_that_somebody_saved_is_in_doubt(store: Store) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(store.run("one", Desk, on_event=on_event))
-    assert states(store) == {"c1": "in doubt"}
-    assert claimed(store).in_doubt
+    assert states(store) == {"c1": "pending"}
+    assert steps_of(store)[0][-2:] == ["started", "retried"]
+    assert not claimed(store).in_doubt
 
 
 def test_a_tool_that_was_started_is_never_taken_back(store: Store) -> None:
@@ -382,6 +390,25 @@ def test_a_call_that_runs_is_not_in_doubt_for_others_of_its_process(
     assert paid == {("one", 0): 1, ("one", 1): 1}
 
 
+def test_a_call_that_has_run_is_not_in_doubt_before_its_outcome_is_on_record(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its end and its record, too, nobody of the same store runs it again."""
+    keep(store, "one", "look")
+    Work().may_end.set()
+    end = store._end
+
+    def ends(*given: Any) -> None:
+        clock.move(100)
+        beside = asyncio.run(store.run("one", Hall, lease=30))
+        assert results(beside) == {"c0": "in_doubt"}
+        end(*given)
+
+    monkeypatch.setattr(store, "_end", ends)
+    assert results(asyncio.run(store.run("one", Hall))) == {"c0": "success"}
+    assert dict(Work.now.done) == {("one", 0): 1}
+
+
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_no_call_is_lost_under_load(where: str, is_shared: bool) -> None:
     """However many conversations one process runs at once, and however short their lease, each call
@@ -432,21 +459,58 @@ def test_what_a_worker_did_that_lost_its_call_is_on_record(store: Store, clock: 
     late = store.start(first).call_sync()
     clock.move(2)
     second = claimed(store, lease=1)
+    begun = store.start(second)
     for _ in range(2):
         with pytest.raises(StaleError, match="as `late`"):
             store.finish(first, late)
-    assert told(store) == [("started", None), ("late", "success"), ("abandoned", None)]
-    store.finish(second, store.start(second).fail("It is closed."))
+    before = [("started", None), ("abandoned", None), ("retried", "continued"), ("started", None)]
+    assert told(store) == [*before, ("late", "success"), ("abandoned", None)]
+    store.finish(second, begun.fail("It is closed."))
     with pytest.raises(StaleError):
         store.finish(first, read_again(first).fail("lost"))
     assert told(store) == [
-        *[("started", None), ("late", "success"), ("abandoned", None), ("retried", "continued")],
-        *[("started", None), ("ended", "error"), ("recorded", "error"), ("late", "error")],
+        *[*before, ("late", "success"), ("ended", "error"), ("recorded", "error")],
     ]
     assert states(store) == {"c2": "error"}
     plan = store.load("one", Desk).plan
     assert plan is not None
     assert [each.status for each in plan.resolve().results] == ["error"]
+
+
+def test_what_came_too_late_makes_no_claim_void(store: Store, clock: Clock) -> None:
+    """Whoever has the call by then starts it, waits and finishes as if nothing had come."""
+    store.save("one", plan_of(LOOK))
+    claims: list[Claim] = []
+    late: list[Any] = []
+    for _ in range(2):
+        claims.append(claimed(store, lease=1))
+        late.append(store.start(claims[-1]).call_sync())
+        clock.move(2)
+    last = claimed(store, lease=1)
+    with pytest.raises(StaleError):
+        store.finish(claims[0], late[0])
+    store.start(last)
+    with pytest.raises(StaleError):
+        store.finish(claims[1], late[1])
+    store.finish(last, read_again(last).fail("closed"))
+    assert states(store) == {"c2": "error"}
+    assert [kind for kind, _ in told(store)].count("late") == 2
+
+
+def test_an_outcome_counts_before_anybody_has_done_more(store: Store, clock: Clock) -> None:
+    """Who has claimed the call since, and has not started it again, finds that it has ended."""
+    store.save("one", plan_of(PAY))
+    approve(store)
+    first = claimed(store, lease=1)
+    late = store.start(first).call_sync()
+    clock.move(2)
+    second = claimed(store, lease=1)
+    assert second.in_doubt
+    store.finish(first, late)
+    assert states(store) == {"c1": "success"}
+    with pytest.raises(StaleError):
+        store.finish(second, second.call.indeterminate("nobody knows"))
+    assert [kind for kind, _ in told(store)] == ["started", "ended", "recorded"]
 
 
 def test_a_question_that_comes_too_late_is_asked_nobody(store: Store, clock: Clock) -> None:
@@ -455,15 +519,16 @@ def test_a_question_that_comes_too_late_is_asked_nobody(store: Store, clock: Clo
     first = claimed(store, lease=1)
     waits = asyncio.run(execute(store.start(first)))
     clock.move(2)
-    claimed(store, lease=1)
+    second = claimed(store, lease=1)
+    store.finish(second, second.call.indeterminate("cut off"))
     with pytest.raises(StaleError):
         store.finish(first, waits)
-    assert told(store) == [("started", None), ("late", "suspended"), ("abandoned", None)]
+    assert told(store)[-1] == ("late", "suspended")
     assert store.waiting() == []
 
 
 def test_nothing_is_late_that_did_nothing(store: Store, clock: Clock) -> None:
-    """An outcome of a claim that was not started, that waits by now, or whose round is over."""
+    """An outcome of a claim that was not started, or whose round is over."""
     store.save("one", plan_of(ASK))
     first = claimed(store, lease=1)
     clock.move(2)
@@ -477,7 +542,8 @@ def test_nothing_is_late_that_did_nothing(store: Store, clock: Clock) -> None:
     store.finish(third, third.call.suspend(SuspendTicket()))
     with pytest.raises(StaleError):
         store.finish(second, asyncio.run(execute(started)))
-    assert told(store)[1:] == [("suspended", None), ("recorded", "suspended")]
+    waits = [("abandoned", None), ("suspended", None), ("recorded", "suspended")]
+    assert told(store)[1:] == [*waits, ("late", "suspended")]
     store.save("one", None, version=store.load("one").version)
     with pytest.raises(StaleError):
         store.finish(second, read_again(second).fail("lost"))

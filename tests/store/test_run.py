@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import pytest
 
 from lutum_py import AnyToolCall, Session, ToolContext, Toolset, tool, tool_fn
-from lutum_py.errors import InvalidValueError, MisuseError, OutcomeUnknown, StaleError, StoreError
+from lutum_py.errors import InvalidValueError, MisuseError, OutcomeUnknown, StoreError
 from lutum_py.execution import ExecutionErrors, outcomes_of
 from lutum_py.sinks import CallEvent
-from lutum_py.store import Claim, Store, Stored, open_store
+from lutum_py.store import Claim, Store, Stored, _run, open_store
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
-from tests.store.beside import Clock, between, driver_error, last
+from tests.store.beside import Clock, between, driver_error
 from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, claimed, plan_of, started, states
 
 
@@ -63,6 +64,7 @@ def key(ctx: ToolContext) -> str | None:
 async def look() -> str:
     """Look, and wait the first time."""
     Gate.now.seen.append("look")
+    Gate.now.began.set()
     if len(Gate.now.seen) == 1:
         await Gate.now.may_end.wait()
     return "seen"
@@ -126,13 +128,12 @@ def test_events_tell_the_steps_that_are_on_record(store: Store) -> None:
         told = event.row.steps
         assert steps[event.row.id][: len(told)] == told
         assert event.at == told[-1].at
-    assert [each.row.steps[-1].kind for each in events] == [
-        "started",
-        "ended",
-        "started",
-        "suspended",
-    ]
-    assert call.steps == steps["c1"][:-1]
+        # How a run ended is recorded by the same write.
+        recorded = [] if event.kind == "started" else ["recorded"]
+        assert [step.kind for step in told[-2:]][-1 - len(recorded) :] == [event.kind, *recorded]
+    assert [each.kind for each in events] == ["started", "ended", "started", "suspended"]
+    assert call.steps[:-1] == steps["c1"][:-2]  # it ended here when its end was recorded
+    assert [step.kind for step in steps["c1"][-2:]] == [call.steps[-1].kind, "recorded"]
     (by,) = {step.by for each in steps.values() for step in each if step.kind == "started"}
     assert by is not None
 
@@ -160,17 +161,31 @@ def claimed_of(store: Store) -> Claim:
     return claim
 
 
-def test_a_claim_key_ends_in_the_key_without_the_conversation(store: Store) -> None:
-    """A session with an id changes no key of a store, and `begin` gives a call with that key."""
-    session = Session(id="chat")
-    model = ScriptedModel([ScriptedModel.tool_calls(("c0", "key", {}))])
-    outcome: Any = session.text_turn(model).tools(Hall).collect_sync()
-    plan = outcome.round.plan()
-    own = plan.pending[0].idempotency_key.removeprefix("chat/0/")
-    assert "/" not in own
-    store.save("one", plan, note="")
-    claim = claimed_of(store)
-    assert claim.key == f"one/1/{own}" == store.start(claim).idempotency_key
+def test_a_claim_key_is_that_of_the_call_in_a_round_of_its_own(store: Store) -> None:
+    """It is the same at every try, and never comes again where a conversation begins anew."""
+
+    def kept_of(session: Session) -> str:
+        model = ScriptedModel([ScriptedModel.tool_calls(("c0", "key", {}))])
+        outcome: Any = session.text_turn(model).tools(Hall).collect_sync()
+        plan = outcome.round.plan()
+        own: str = plan.pending[0].idempotency_key
+        store.save("one", plan, note="")
+        return own
+
+    keys = list[str]()
+    for _ in range(2):
+        own = kept_of(Session(id="chat"))
+        for _ in range(2):
+            claim = claimed_of(store)
+            keys.append(claim.key)
+            store.release(claim)
+        claim = claimed_of(store)
+        round_, _, rest = claim.key.partition("/")
+        assert (len(round_), rest) == (32, own)
+        assert claim.key == claim.call.idempotency_key == store.start(claim).idempotency_key
+        store.finish(claim, claim.call.complete("done"))
+        store.delete("one")
+    assert keys[0] == keys[1] != keys[2] == keys[3]
 
 
 def test_at_most_so_many_run_at_once(store: Store) -> None:
@@ -245,28 +260,24 @@ def test_a_run_that_is_cancelled_at_a_step_leaves_nothing_claimed(store: Store, 
     """Cancelled before its tool starts, it is given back, also if its start is on record."""
     loop: Any = None
     task: Any = None
-    written = 0  # of transactions that changed a row: to claim is the first, to begin the second
+    written = 0  # statements that changed the row of the call: the first claims, the second starts
 
-    def cutting(connection: Any, sql: str, is_done: bool) -> None:
+    def cutting(_: Any, sql: str, is_done: bool) -> None:
         nonlocal written
-        if connection is not last() or task is None or not is_done:
-            return
-        if sql.startswith("UPDATE lutum_call"):
-            connection.has_written = True
-        elif sql == "COMMIT" and getattr(connection, "has_written", False):
-            connection.has_written = False
+        if is_done and "UPDATE lutum_call SET" in sql:
             written += 1
             if written == (1 if step == "claim" else 2):
                 loop.call_soon_threadsafe(task.cancel)
 
     async def go() -> None:
         nonlocal loop, task
-        Gate()
+        gate = Gate()
         loop = asyncio.get_running_loop()
         kept(store, *waits("a"))
         task = asyncio.create_task(store.run("one", Hall, grace=0))
         with between(cutting), pytest.raises(asyncio.CancelledError):
-            await task
+            await asyncio.wait_for(task, 20)
+        assert gate.seen == []
 
     asyncio.run(go())
     assert written >= (1 if step == "claim" else 2)
@@ -274,7 +285,23 @@ def test_a_run_that_is_cancelled_at_a_step_leaves_nothing_claimed(store: Store, 
     store.release(claimed_of(store))
 
 
-def test_a_lease_is_renewed_while_a_tool_runs(store: Store) -> None:
+def renewals(store: Store, monkeypatch: pytest.MonkeyPatch, renew: Callable[[int], object]) -> None:
+    """Call a function before each renewal of the leases of a store, with its number."""
+    real, count = store._database.beat, 0
+
+    def beat(*statements: Any) -> Any:
+        nonlocal count
+        if statements[0][0].startswith("UPDATE lutum_worker"):
+            count += 1
+            renew(count)
+        return real(*statements)
+
+    monkeypatch.setattr(store._database, "beat", beat)
+
+
+def test_a_lease_is_renewed_while_a_tool_runs(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A tool may take longer than its lease, and nobody else gets the call."""
 
     async def go() -> Stored[Any]:
@@ -282,20 +309,16 @@ def test_a_lease_is_renewed_while_a_tool_runs(store: Store) -> None:
         kept(store, *waits("a"))
         renewed = asyncio.Event()
         loop = asyncio.get_running_loop()
-        real, count = store.renew, 0
 
-        def renew(claim: Claim) -> None:
-            nonlocal count
-            count += 1
+        def renew(count: int) -> None:
             if count == 1:
                 raise StoreError("away for a moment")
-            real(claim)
-            if count == 3:
+            if count == 6:  # two leases later
                 loop.call_soon_threadsafe(renewed.set)
 
-        store.renew = renew  # type: ignore[method-assign]
-        task = asyncio.create_task(store.run("one", Hall, lease=3))
-        await renewed.wait()
+        renewals(store, monkeypatch, renew)
+        task = asyncio.create_task(store.run("one", Hall, lease=1))
+        await asyncio.wait_for(renewed.wait(), 20)
         assert await asyncio.to_thread(store.claim, Hall) is None
         gate.may_end.set()
         return await task
@@ -303,27 +326,63 @@ def test_a_lease_is_renewed_while_a_tool_runs(store: Store) -> None:
     assert ran(asyncio.run(go())) == {"c0": "success"}
 
 
-def test_a_tool_whose_lease_is_lost_is_stopped(store: Store) -> None:
-    """Its result would be refused, so it is asked to stop, and nothing is put on record."""
+LEASE = 0.3
 
-    async def go() -> Stored[Any]:
-        Gate()
-        kept(store, *waits("a"))
 
-        def refuse(claim: Claim) -> None:
-            raise StaleError("somebody else has it")
+async def lose(
+    store: Store, where: str, monkeypatch: pytest.MonkeyPatch, call: tuple[str, str, Any]
+) -> tuple[Claim, dict[str, str]]:
+    """Let another store claim a call while its tool runs, and return how the first run ends.
 
-        store.renew = refuse  # type: ignore[method-assign]
+    The database fails once more when what was lost is looked for.
+    """
+    gate = Gate()
+    kept(store, call)
+    away = threading.Event()
+    failed = list[str]()
+    away.set()
 
-        def finish(claim: Claim, outcome: Any, *_: Any) -> None:
-            assert outcome.status == "indeterminate"
-            assert "lease was lost" in outcome.model_text
-            raise StaleError("somebody else has it")
+    def renew(_: int) -> None:
+        if away.is_set():
+            raise StoreError("away")
 
-        store._finish = finish  # type: ignore[method-assign, assignment]
-        return await store.run("one", Hall, lease=0.05, grace=0)
+    def fails(_: Any, sql: str, is_done: bool) -> None:
+        if sql.startswith("SELECT claim") and not failed:
+            failed.append(sql)
+            raise driver_error("away once more")
 
-    assert ran(asyncio.run(go())) == {"c0": "in_doubt"}
+    renewals(store, monkeypatch, renew)
+    run = asyncio.create_task(store.run("one", Hall, lease=LEASE, grace=0))
+    await asyncio.wait_for(gate.began.wait(), 20)
+    with open_store(where, key=KEY) as other, between(fails):
+        claim = None
+        while claim is None:
+            claim = await asyncio.to_thread(other.claim, Hall)
+        away.clear()
+        ended = ran(await asyncio.wait_for(run, 20))
+    assert failed
+    return claim, ended
+
+
+def test_a_tool_whose_call_somebody_has_taken_is_stopped(
+    store: Store, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It knows nothing, so nothing of it is on record, and who has the call says what it did."""
+    claim, ended = asyncio.run(lose(store, where, monkeypatch, ("c0", "wait", {"name": "a"})))
+    assert (claim.in_doubt, ended) == (True, {"c0": "in_doubt"})
+    store.finish(claim, claim.call.fail("It was not paid."))
+    assert states_of(store) == {"c0": "error"}
+
+
+def test_an_idempotent_call_whose_lease_was_lost_is_run_again(
+    store: Store, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was the worker that failed, so nothing is put on record until a run comes to its end."""
+    claim, ended = asyncio.run(lose(store, where, monkeypatch, ("c0", "look", {})))
+    assert ended == {"c0": "in_doubt"}
+    store.release(claim)
+    assert ran(asyncio.run(store.run("one", Hall))) == {"c0": "success"}
+    assert Gate.now.seen == ["look", "look"]
 
 
 @over(
@@ -333,27 +392,25 @@ def test_a_tool_whose_lease_is_lost_is_stopped(store: Store) -> None:
 def test_a_lease_that_runs_out_stops_no_tool(error: Exception) -> None:
     """Whatever a renewal raises, a call goes on that nobody else has, and its outcome counts."""
 
-    async def go(store: Store) -> Stored[Any]:
+    async def go(store: Store, monkeypatch: pytest.MonkeyPatch) -> Stored[Any]:
         gate = Gate()
         kept(store, *waits("a"))
-        tried = 0
         loop = asyncio.get_running_loop()
 
-        def away(claim: Claim) -> None:
-            nonlocal tried
-            tried += 1
-            if tried == 7:  # the lease is over since the third
-                loop.call_soon_threadsafe(gate.may_end.set)
-            raise error
+        def away(count: int) -> None:
+            if count == 7:  # the lease is over since the third
+                loop.call_soon_threadsafe(loop.call_later, 0.1, gate.may_end.set)
+            if count <= 7:
+                raise error
 
-        store.renew = away  # type: ignore[method-assign]
-        return await store.run("one", Hall, lease=0.06, grace=0)
+        renewals(store, monkeypatch, away)
+        return await asyncio.wait_for(store.run("one", Hall, lease=0.06, grace=0), 20)
 
-    with open_store(":memory:") as store:
-        assert ran(asyncio.run(go(store))) == {"c0": "success"}
+    with open_store(":memory:") as store, pytest.MonkeyPatch.context() as monkeypatch:
+        assert ran(asyncio.run(go(store, monkeypatch))) == {"c0": "success"}
 
 
-def test_a_renewal_that_hangs_stops_no_tool() -> None:
+def test_a_renewal_that_hangs_stops_no_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it hangs for longer than the lease, the call goes on, and its outcome counts."""
     hangs = threading.Event()
 
@@ -362,37 +419,19 @@ def test_a_renewal_that_hangs_stops_no_tool() -> None:
         kept(store, *waits("a"))
         loop = asyncio.get_running_loop()
 
-        def hang(claim: Claim) -> None:
-            loop.call_soon_threadsafe(loop.call_later, 3 * claim.lease, gate.may_end.set)
+        def hang(_: int) -> None:
+            loop.call_soon_threadsafe(loop.call_later, 0.2, gate.may_end.set)
             hangs.wait(30)
 
-        store.renew = hang  # type: ignore[method-assign]
+        renewals(store, monkeypatch, hang)
+        began = time.monotonic()
         stored = await store.run("one", Hall, lease=0.06, grace=0)
-        hangs.set()
+        assert time.monotonic() < began + 10  # nobody waits for the renewal to end
         return stored
 
     with open_store(":memory:") as store:
         assert ran(asyncio.run(go(store))) == {"c0": "success"}
-
-
-def test_an_idempotent_call_whose_lease_was_lost_is_run_again(store: Store) -> None:
-    """It was the worker that failed, so nothing is put on record until a run comes to its end."""
-
-    async def go() -> dict[str, str]:
-        Gate()
-        kept(store, ("c0", "look", {}))
-
-        def taken(claim: Claim) -> None:
-            raise StaleError("somebody else has it")
-
-        store.renew = taken  # type: ignore[method-assign]
-        states = {"c0": "in_doubt"}
-        while states == {"c0": "in_doubt"}:
-            states = ran(await store.run("one", Hall, lease=0.2, grace=0))
-        return states
-
-    assert asyncio.run(go()) == {"c0": "success"}
-    assert Gate.now.seen == ["look", "look"]
+        hangs.set()
 
 
 @pytest.mark.parametrize("raise_errors", [False, True])
@@ -457,7 +496,7 @@ def test_a_fault_of_one_call_takes_nothing_from_another_that_was_begun(
 ) -> None:
     """What is on record as started is run, also if the run is to end with an error since then."""
     on_record, failed = threading.Event(), threading.Event()
-    real, finish = store.start, store._finish
+    real, finish = store.start, store._end
 
     def fails(claim: Claim, *given: Any) -> Any:
         if claim.call.id == "c1":
@@ -475,7 +514,7 @@ def test_a_fault_of_one_call_takes_nothing_from_another_that_was_begun(
         return started
 
     monkeypatch.setattr(store, "start", slow)
-    monkeypatch.setattr(store, "_finish", fails)
+    monkeypatch.setattr(store, "_end", fails)
     kept(store, ("c0", "key", {}), ("c1", "key", {}), ("c2", "key", {}))
     with pytest.raises(MisuseError, match="no room"):
         asyncio.run(store.run("one", Hall))
@@ -483,21 +522,49 @@ def test_a_fault_of_one_call_takes_nothing_from_another_that_was_begun(
 
 
 @pytest.mark.parametrize("step", ["claim", "start", "finish"])
-def test_a_database_that_fails_ends_the_run_with_what_is_known(store: Store, step: str) -> None:
+def test_a_database_that_fails_ends_the_run_with_what_is_known(
+    store: Store, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
     """The error comes out, with the outcome that could not be put on record, if there is one."""
     left = ["claim", "start", "finish"].index(step)  # each of them changes the row of the call once
+    monkeypatch.setattr(_run, "_PATIENCE_SECONDS", 0.2)
 
-    def fails(connection: Any, sql: str, is_done: bool) -> None:
+    def fails(_: Any, sql: str, is_done: bool) -> None:
         nonlocal left
-        if not is_done and sql.startswith("UPDATE lutum_call"):
+        if not is_done and "UPDATE lutum_call SET" in sql:
             left -= 1
-            if left == -1:
+            if left < 0:
                 raise driver_error("the disk is full")
 
     kept(store, ("c0", "key", {}))
-    with between(fails), pytest.raises(StoreError) as caught:
-        asyncio.run(store.run("one", Hall))
+    with between(fails), pytest.raises(StoreError, match="the disk is full") as caught:
+        asyncio.run(store.run("one", Hall, lease=0.2))
     assert len(outcomes_of(caught.value)) == (step == "finish")
+
+
+@pytest.mark.parametrize("step", ["start", "finish"])
+def test_a_step_that_fails_is_repeated_until_it_is_on_record(store: Store, step: str) -> None:
+    """A database that is away for a while costs no outcome, and no call starts twice."""
+    left = ["start", "finish"].index(step)
+    failed = 0
+
+    def fails(_: Any, sql: str, is_done: bool) -> None:
+        nonlocal left, failed
+        if not is_done and "UPDATE lutum_call SET n = " in sql:
+            left -= 1
+            if left < 0 and failed < 4:
+                failed += 1
+                raise driver_error("away")
+
+    kept(store, ("c0", "key", {}))
+    with between(fails):
+        plan = asyncio.run(store.run("one", Hall)).plan
+    assert failed == 4
+    assert plan is not None
+    kinds = [step.kind for step in plan.calls[0].steps]
+    assert kinds[-3:] == ["started", "ended", "recorded"]
+    assert kinds.count("started") == 1
+    plan.discard()
 
 
 def test_somebody_who_was_quicker_is_let_be(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -518,14 +585,16 @@ def test_somebody_who_was_quicker_is_let_be(store: Store, monkeypatch: pytest.Mo
 
 
 def test_a_call_that_somebody_claims_first_is_passed_over(store: Store, where: str) -> None:
-    """Between looking and claiming another worker may come; the next call is taken then."""
+    """Before a worker claims, another one may come; the next call is taken then."""
     kept(store, ("c0", "key", {}), ("c1", "key", {}))
-    mine, taken = last(), list[Claim]()
+    taken, came = list[Claim](), threading.Event()
     with open_store(where, key=KEY) as other:
 
-        def late(connection: Any, sql: str, is_done: bool) -> None:
-            to_write = sql.startswith("BEGIN") and ("IMMEDIATE" in sql or "READ WRITE" in sql)
-            if connection is mine and to_write and not is_done and not taken:
+        def late(_: Any, sql: str, is_done: bool) -> None:
+            # On SQLite whoever claims has the right to write, so the other comes before that.
+            to_claim = sql.startswith("BEGIN IMMEDIATE") or "UPDATE lutum_call SET" in sql
+            if to_claim and not is_done and not came.is_set():
+                came.set()
                 taken.append(claimed_of(other))
 
         with between(late):
