@@ -790,7 +790,9 @@ def is_of_its_column(table: str, column: str, cell: Any) -> bool:
     """Whether a store may write this there, whatever it means."""
     if cell is None and column in (*MAYBE, "session", "record"):
         return True
-    if column in (*COUNTS, "slot", "due"):
+    if column in ("slot", "due"):
+        return True  # a claim compares it, and writes another one, before anybody reads it
+    if column in COUNTS:
         return isinstance(cell, int) and 0 <= cell <= 2**62
     if column == "shared":
         return cell in (0, 1)
