@@ -61,32 +61,50 @@ class Writes(Stop):
             super().__call__(connection, sql, is_done)
 
 
-def at_once(first: Callable[[], object], second: Callable[[], object], stop: Stop) -> list[Any]:
+def at_once(
+    first: Callable[[], object],
+    second: Callable[[], object],
+    stop: Stop,
+    back: Stop | None = None,
+) -> list[Any]:
     """Run two functions: the first stops until the second has ended or waits for it.
+
+    Args:
+        first: The first one.
+        second: The second one.
+        stop: Where the first one stops.
+        back: Where the second one stops in turn, until the first has ended or waits for it.
 
     Returns:
         What each of them gave or raised.
     """
     came: list[Any] = [None, None]
 
-    def run(number: int, does: Callable[[], object]) -> None:
-        if number == 0:
-            stop.thread = threading.get_ident()
+    def run(number: int, does: Callable[[], object], at: Stop | None) -> None:
+        if at is not None:
+            at.thread = threading.get_ident()
         try:
             came[number] = does()
         except Exception as error:  # noqa: BLE001 - the test looks at it
             came[number] = error
 
-    threads = [
-        threading.Thread(target=run, args=each, daemon=True) for each in enumerate((first, second))
-    ]
-    with between(stop):
-        threads[0].start()
+    one, two = (
+        threading.Thread(target=run, args=each, daemon=True)
+        for each in ((0, first, stop), (1, second, back))
+    )
+    with between(stop), between(back or stop):
+        one.start()
         assert stop.reached.wait(20), came
-        threads[1].start()
-        threads[1].join(PATIENCE)
-        stop.go.set()
-        for thread in threads:
+        two.start()
+        if back is None:
+            two.join(PATIENCE)
+            stop.go.set()
+        else:
+            assert back.reached.wait(20), came
+            stop.go.set()
+            one.join(PATIENCE)
+            back.go.set()
+        for thread in (one, two):
             thread.join(20)
             assert not thread.is_alive()
     return came
@@ -495,6 +513,19 @@ def test_of_two_claims_of_the_same_one_is_made(
     assert store.claim(Asking) is None
     worker.finish(claim, worker.start(claim).call_sync())
     assert taken(store).id != claim.id
+
+
+def test_of_two_claims_of_the_same_not_both_give_way(store: Store, other: Store) -> None:
+    """Whoever looks while another one is about to give way waits until it did."""
+    for id in ("one", "two"):
+        store.save(id, asking(("c1", "edit", {"path": "a"})), across=["files"])
+    claims = at_once(
+        lambda: store.claim(Asking, id="one"),
+        lambda: other.claim(Asking, id="two"),
+        Stop("WITH lost" if store._database.is_postgres else "COMMIT", is_done=True),
+        Stop("shared = 1 AND claim IS NOT NULL", is_done=True),
+    )
+    assert sorted(type(each).__name__ for each in claims) == ["Claim", "NoneType"]
 
 
 # The lease of a worker.
