@@ -142,7 +142,7 @@ def main(where: str, folder: str) -> None:
     way.go()
     on_record = ends_of(way.points)
     steps = [*AFTER]
-    told: Counter[str] = Counter()
+    told: Counter[str] = Counter(points=len(way.points))
     wrong: list[str] = []
     for number, point in enumerate(way.points, 1):
         id, log = f"killed at {number}", Path(folder, f"log-{number}")
