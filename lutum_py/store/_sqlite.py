@@ -110,7 +110,11 @@ class Sqlite(Backend):
 
 
 def _is_lost(connection: Any) -> bool:
-    return bool(getattr(connection, "closed", False))  # SQLite itself loses none
+    try:
+        connection.in_transaction  # noqa: B018 - a closed one has no word for that, but this error
+    except sqlite3.ProgrammingError:
+        return True
+    return False
 
 
 def _when_free(take: Callable[[], R]) -> R:

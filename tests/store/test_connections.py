@@ -35,7 +35,7 @@ from tests.private import (
     store_postgres,
     store_sqlite,
 )
-from tests.store.beside import between, last, made, others
+from tests.store.beside import Watched, between, driver_error, last, made, others
 from tests.store.desk import KEY
 from tests.store.servers import Postgres, Proxy, server
 
@@ -506,6 +506,23 @@ def test_connections_that_were_lost_while_idle_are_made_anew(postgres: Postgres)
         assert database.beat((UPDATE, (1,))) == [(1, [])]
         with database.read(), database.read(), database.read():
             pass
+
+
+def test_a_connection_of_sqlite_that_was_given_up_is_not_lent_again(tmp_path: Path) -> None:
+    """One that could not begin is closed, which a connection of SQLite tells nobody."""
+
+    def fails(_connection: Any, sql: str, is_done: bool) -> None:
+        if sql == "BEGIN IMMEDIATE" and not is_done:
+            raise driver_error("database or disk is full")
+
+    with (
+        closing(database_at(tmp_path / "db", KEY, behind_pooler=False)) as database,
+        patch.object(Watched, "close", sqlite3.Connection.close),
+    ):
+        prepare(database)
+        with between(fails), pytest.raises(StoreError, match="is full"):
+            database.batch((UPDATE, (1,)))
+        assert database.batch((UPDATE, (1,))) == [(1, [])]
 
 
 # Answers that are lost.
