@@ -101,9 +101,10 @@ def check_begins(claim: Claim) -> None:
 def check_sees(claim: Claim, hooks: object) -> None:
     """Refuse to go on without hooks that have to see the result of a call within another."""
     if claim._tree.owes_after and not isinstance(hooks, HookPlaces):
+        by = claim._tree.rows[claim.call.id].requested_by
         raise MisuseError(
             f"The hook set that decided about call {claim.call.id!r} of tool `{claim.call.name}` "
             f"in conversation {claim.id!r} has after-hooks, which have to see its result before "
-            f"call {claim._tree.rows[claim.call.id].requested_by!r} does, which requested it. "
-            "Pass that hook set as `hooks=`, to `store.run` or `store.finish`."
+            f"call {by!r} does, which requested it. Pass that hook set as "
+            "`hooks=`, to `store.run` or `store.finish`."
         )
