@@ -239,7 +239,7 @@ class Records(Settled):
 
     def _count(self, rows: Rows, head: Head) -> int:
         """Return how much the entries since the last save add to the version."""
-        query = "SELECT COALESCE(SUM(n), 0) FROM lutum_call WHERE conversation = ?"
+        query = "SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM lutum_call WHERE conversation = ?"
         found = rows.one(query, head.id)
         return int(found[0]) - head.counted if found and head.round else 0
 

@@ -103,6 +103,9 @@ class Tree:
                     f"What is stored of call {row.call!r} is not of an open round of conversation "
                     f"{head.id!r}. Put the database back as it was, or give the round up."
                 )
+            root = self.rows.get(row.root)
+            if root is None or root.root != root.call:
+                raise _edited(head.id, row.call)
             if last.pop(row.call, (0, "")) != (row.n, row.last):
                 raise _edited(head.id, row.call)
         for call in last:
@@ -135,8 +138,8 @@ class Tree:
     @property
     def owes_after(self) -> bool:
         """Whether after-hooks of the hook set that decided have still to see some result."""
-        rows = [row.parsed_body.data for row in self.rows.values()]
-        return any("owes_after" in data or "owes_after" in data["record"] for data in rows)
+        bodies = [row.parsed_body for row in self.rows.values()]
+        return any("owes_after" in body.inner("record").data | body.data for body in bodies)
 
     def open(self, toolset: Any, record: Mapping[str, Any] | None = None) -> Plan:
         """Make the plan.
