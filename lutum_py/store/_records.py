@@ -89,8 +89,8 @@ class Records(Settled):
         check_flag("behind_pooler", behind_pooler)
         self._database = database_at(where, key, behind_pooler)
         # Plans that were closed here, and that nobody may know to be on record: a save of one
-        # failed as it ended.
-        self._unsure: list[Plan] = []
+        # failed as it ended. Each may be saved again, as the same conversation.
+        self._unsure: list[tuple[str, Plan]] = []
         self._leases = Leases(self._database)
         # Calls that could not be claimed here, and until when they are left alone.
         self._unfit: dict[tuple[str, str], float] = {}
@@ -214,11 +214,11 @@ class Records(Settled):
                 saved = self._database.transact(write_plan)
             except _Grown:
                 continue
-            except StoreError:
-                if plan.closed_by is not None:
-                    self._unsure.append(plan)
+            except BaseException:  # an interrupt, too
+                if writing.is_ours and plan.closed_by == "handed over":
+                    self._unsure.append((id, plan))
                 raise
-            self._unsure[:] = [each for each in self._unsure if each is not plan]
+            self._unsure[:] = [each for each in self._unsure if each[1] is not plan]
             return saved
 
     def _write_texts(
@@ -651,7 +651,7 @@ class _Writing:
         self.version = version
         self.order = order
         self.texts = texts
-        self.is_ours = any(each is plan for each in records._unsure)
+        self.is_ours = any(own == id and each is plan for own, each in records._unsure)
         # Encoded before the transaction, which others wait for, and in which nothing may fail that
         # is not of the database.
         check_told(plan)
@@ -706,8 +706,8 @@ class _Writing:
         # Before it is on record for others: what starts here after that would start twice. All
         # that can fail now is the COMMIT, and nobody may know whether it did.
         if plan.closed_by is None:
+            self.is_ours = True  # before it is closed: an interrupt may come in between
             plan.hand_over()
-            self.is_ours = True
         elif not self.is_ours:
             plan.hand_over()  # which raises that the round has ended
         if plan.entries_since(mark)[0]:
