@@ -23,9 +23,9 @@ from .._session.session import Session
 from .._text.immutable import Settled
 from .._text.json import is_whole, shorten
 from .._transcript.saved import Saved, check_key
-from ..errors import MisuseError, ResumeError, StaleError, StoreError
+from ..errors import InvalidValueError, MisuseError, ResumeError, StaleError, StoreError
 from ..execution._settings import check_flag
-from ._checks import check_toolset
+from ._checks import check_page, check_seconds, check_toolset
 from ._claim_order import ClaimOrder, follow, release, reorder
 from ._database import LostCommit, Rows, Statement, StoreLocation, database_at
 from ._leases import Leases
@@ -337,7 +337,12 @@ class Records(Settled):
         Args:
             after: Only those behind this id, as for the next page.
             limit: How many at most; None for all of them.
+
+        Raises:
+            StoreError: The database failed.
+            InvalidValueError: It is not a page: an id or a number does not fit.
         """
+        check_page(limit, after)
         with self._database.read() as rows:
             query = "SELECT id FROM lutum_conversation WHERE id > ?"
             return ids_in(_page(rows, query, after, limit))
@@ -348,7 +353,12 @@ class Records(Settled):
         Args:
             after: Only those behind this id, as for the next page.
             limit: How many at most; None for all of them.
+
+        Raises:
+            StoreError: The database failed.
+            InvalidValueError: It is not a page: an id or a number does not fit.
         """
+        check_page(limit, after)
         query = (
             "SELECT id FROM lutum_conversation WHERE round <> '' AND id > ? AND NOT EXISTS "
             "(SELECT 1 FROM lutum_call WHERE conversation = id AND state <> 'done')"
@@ -388,7 +398,13 @@ class Records(Settled):
         Args:
             seconds: How long they were left alone at least.
             limit: How many at most; None for all of them.
+
+        Raises:
+            StoreError: The database failed.
+            InvalidValueError: It is not a number of seconds, or of ids.
         """
+        check_seconds("seconds", seconds)
+        check_page(limit)
         query = "SELECT id FROM lutum_conversation WHERE changed <= {now} - ?"
         with self._database.read() as rows:
             return ids_in(_page(rows, query, round(1000 * seconds), limit))
@@ -415,10 +431,18 @@ class Records(Settled):
 
         Raises:
             StoreError: A row was edited, or the database failed.
-            InvalidValueError: The id is no id.
+            InvalidValueError: The id is no id, or it is not a page: a text or number does not fit.
         """
         if id is not None:
             check_word("id", id)
+        if older_than is not None:
+            check_seconds("older_than", older_than)
+        if after is not None and not (isinstance(after, tuple) and len(after) == 2):
+            raise InvalidValueError(
+                f"after={shorten(after)} is not a conversation and a call. Pass "
+                "`(waiting.id, waiting.call_id)` of the last one that you saw."
+            )
+        check_page(limit, *(after or ()), *(() if tool is None else (tool,)))
         which, values = "state = 'waiting'", list[object]()
         if id is not None:
             which, values = f"{which} AND conversation = ?", [*values, id]
