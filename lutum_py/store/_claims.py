@@ -366,6 +366,8 @@ class Claims(Records):
         last, after = entries[-1], list[Statement]()
         if change.is_end and _is_followed(row):
             after = [*release(row, last.id), self._database.notice]
+        elif row.shared and keeps is None:  # it waits, or is given back
+            after = [wake_shared(), self._database.notice]
         if self._database.is_postgres and not after:
             step = [Entry.insert_after(update, entries)]
         else:

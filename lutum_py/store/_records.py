@@ -26,7 +26,7 @@ from .._transcript.saved import Saved, check_key
 from ..errors import InvalidValueError, MisuseError, ResumeError, StaleError, StoreError
 from ..execution._settings import check_flag
 from ._checks import check_page, check_seconds, check_toolset
-from ._claim_order import ClaimOrder, follow, release, reorder
+from ._claim_order import ClaimOrder, follow, lock_calls, release, reorder, wake_shared
 from ._database import LostCommit, Rows, Statement, StoreLocation, database_at
 from ._leases import Leases
 from ._rows import (
@@ -261,7 +261,7 @@ class Records(Settled):
         if stays:
             return head._replace(version=head.version + 1, changed=rows.now())
         # Nobody ends, starts or decides a call of it until this transaction ends.
-        rows.all("SELECT call FROM lutum_call WHERE conversation = ? ORDER BY call {lock}", id)
+        lock_calls(rows, id)
         now = head.version + self._count(rows, head)
         if now != version:
             raise StaleError(
@@ -271,8 +271,9 @@ class Records(Settled):
         return head._replace(version=now + 1, changed=rows.now())
 
     def _end_round(self, rows: Rows, id: str) -> None:
-        for table in ("call", "entry", "follower"):
-            rows.run(f"DELETE FROM lutum_{table} WHERE conversation = ?", id)
+        tables = ("call", "entry", "follower")
+        ended = [(f"DELETE FROM lutum_{table} WHERE conversation = ?", (id,)) for table in tables]
+        rows.many([*ended, wake_shared()])
 
     def _head(self, rows: Rows, id: str, *, locked: bool = True) -> Head:
         head = Head.at(rows, id, locked=locked)
@@ -567,15 +568,22 @@ class Records(Settled):
         Raises:
             Moved: Somebody has written to one of these calls since they were read.
         """
+        is_ordered = any(ClaimOrder.of(row).in_order for row, _, _ in changes)
 
         def do(rows: Rows) -> None:
+            if (
+                is_ordered
+            ):  # or each has its own call, waits for those of the other, and begins anew
+                lock_calls(rows, id)
             done = rows.many([*statements(changes), *more])
             if any(count != 1 for count, _ in done[: len(done) - len(more)]):
                 raise Moved
             for change in changes:
                 if change.is_end:
                     rows.many(release(change.row, change.entries[-1].id))
-            if any(ClaimOrder.of(row).in_order for row, _, _ in changes):
+                elif change.row.shared:
+                    rows.many([wake_shared()])
+            if is_ordered:
                 reorder(rows, id)
             else:
                 rows.many(follow([row for row, before, _ in changes if before is None]))
@@ -723,7 +731,7 @@ class _Writing:
         is_within = any(change.row.root != change.row.call for change in changes)
         if is_other or order.in_order or is_within:
             reorder(rows, id)
-        rows.many([self.records._database.notice])
+        rows.many([wake_shared(), self.records._database.notice])
         counted = sum(mark.values()) - _unwritten(entries, changes)
         text = dumped({"record": self.record, "order": order.data})
         head._replace(counted=counted).write(rows, **self.texts, record=text)
