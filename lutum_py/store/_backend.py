@@ -261,7 +261,7 @@ class Pool:
             raise
 
     def put(self, connection: Any, /) -> None:
-        """Take it back; a closed one is forgotten by `take`, as each driver shows it differently."""
+        """Take it back; `take` forgets a closed one, as it knows how each driver shows that."""
         if self._is_closed:
             connection.close()
         else:

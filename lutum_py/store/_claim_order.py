@@ -23,7 +23,7 @@ from .._transcript.saved import Saved
 from ..errors import MisuseError, StoreError
 from ..execution._settings import check_flag
 from ._database import Rows, Statement
-from ._rows import CLAIMABLE, SavedCall, check_word
+from ._rows import CLAIMABLE, IS_CLAIMED, SavedCall, check_word
 
 
 # In a row: `{"turns": {"in_order": true, "across": ["files"], "accesses": [{"area": "files",
@@ -232,11 +232,9 @@ def gives_way(rows: Rows, row: SavedCall) -> int | None:
         When the first lease of a call ends that accesses the same; None if there is none.
     """
     order, touched = _order_and_touches(row, rows)
-    is_live = "(due > {now} OR worker IN (SELECT id FROM lutum_worker WHERE until > {now}))"
-    # What is claimed has a lease, which an index has. The rows are locked: what ends right now is
-    # written first, or wakes this call when it is.
-    which = f"shared = 1 AND claim IS NOT NULL AND due IS NOT NULL AND {is_live}"
-    others = SavedCall.where(rows, f"{which} ORDER BY conversation, call {{lock}}")
+    # The rows are locked: what ends right now is written first, or wakes this call when it is.
+    which = f"shared = 1 AND {IS_CLAIMED} ORDER BY conversation, call {{lock}}"
+    others = SavedCall.where(rows, which)
     soon = rows.now() + 1000
     busy = [
         max(other.due or 0, soon)

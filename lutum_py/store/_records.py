@@ -32,6 +32,7 @@ from ._leases import Leases
 from ._rows import (
     CLAIMABLE,
     ENTRY,
+    IS_CLAIMED,
     Entry,
     Head,
     May,
@@ -380,13 +381,14 @@ class Records(Settled):
         def forget(rows: Rows) -> None:
             with held_by_nobody(id, self._owner)(rows):
                 self._head(rows, id)
-                for row in SavedCall.where(rows, "conversation = ? ORDER BY call {lock}", id):
-                    if row.due is not None or row.state == "started":
-                        raise MisuseError(
-                            f"Conversation {id!r} is not deleted: its call {row.call!r} of tool "
-                            f"`{row.tool}` is claimed, runs or is in doubt. Finish it, or give "
-                            "the round up with `plan.abort` and save that."
-                        )
+                lock_calls(rows, id)
+                which = f"conversation = ? AND (state = 'started' OR {IS_CLAIMED}) ORDER BY call"
+                for row in SavedCall.where(rows, which, id):
+                    raise MisuseError(
+                        f"Conversation {id!r} is not deleted: its call {row.call!r} of tool "
+                        f"`{row.tool}` is claimed, runs or is in doubt. Finish it, or give "
+                        "the round up with `plan.abort` and save that."
+                    )
                 self._end_round(rows, id)
                 rows.run("DELETE FROM lutum_decision WHERE conversation = ?", id)
                 rows.run("DELETE FROM lutum_conversation WHERE id = ?", id)

@@ -421,7 +421,7 @@ def test_a_page_that_does_not_fit_is_refused_before_the_database_is_asked(
 ) -> None:
     """It is a mistake of the caller, in the same words on both databases."""
     store.save("one", plan_of(PAY))
-    with pytest.raises(InvalidValueError, match="not a|must|Pass"):
+    with pytest.raises(InvalidValueError, match=r"is not a|is not the|Pass a"):
         look(store)
 
 
@@ -460,3 +460,26 @@ def test_a_wait_ends_with_the_next_lease(store: Store, clock: Clock) -> None:
     began = monotonic()
     store.wait()
     assert monotonic() - began < 0.7
+
+
+def test_a_conversation_is_deleted_unless_somebody_is_at_a_call_of_it(
+    store: Store, clock: Clock
+) -> None:
+    """A claim whose lease ran out before its start keeps nobody, and cannot start any more."""
+    store.save("one", plan_of(LOOK))
+    claim = store.claim(Desk, lease=1)
+    assert claim is not None
+    with pytest.raises(MisuseError, match=r"'one' is not deleted: its call 'c2' .* is claimed"):
+        store.delete("one")
+    clock.move(2)
+    store.delete("one")
+    assert store.ids() == []
+    with pytest.raises(StaleError, match="not open any more"):
+        store.start(claim)
+    store.save("one", plan_of(LOOK))
+    store.start(claimed(store))
+    clock.move(100)
+    with pytest.raises(MisuseError, match="or is in doubt"):
+        store.delete("one")
+    with pytest.raises(StoreError, match="no conversation 'two'"):
+        store.delete("two")

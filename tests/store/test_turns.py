@@ -329,20 +329,20 @@ def test_decisions_about_one_round_wait_for_each_other_in_no_deadlock(store: Sto
     assert len(began) == 8
 
 
+def suspend(store: Store, claim: Claim) -> None:
+    call = store.start(claim)
+    call.start()
+    store.finish(claim, call.suspend(SuspendTicket()))
+
+
 ENDS: dict[str, Callable[[Store, Claim], object]] = {
     "result": finish,
-    "waits": lambda store, claim: suspend(store, claim),
+    "waits": suspend,
     "given back": lambda store, claim: store.release(claim),
     "taken back": lambda store, claim: (store.start(claim), store._take_back(claim)),
     "given up": lambda store, claim: store.save("a", None, version=store.load("a").version),
     "saved again": lambda store, claim: skipped(store),
 }
-
-
-def suspend(store: Store, claim: Claim) -> None:
-    call = store.start(claim)
-    call.start()
-    store.finish(claim, call.suspend(SuspendTicket()))
 
 
 def skipped(store: Store) -> None:
@@ -362,6 +362,15 @@ def test_whoever_gave_way_goes_on_once_the_other_is_over(store: Store, way: str)
     assert claims(store, "b") == {}
     ENDS[way](store, first)
     assert set(claims(store, "b")) == {"c0"}
+
+
+def test_a_conversation_whose_call_gives_way_is_deleted(store: Store) -> None:
+    """Nobody has that call."""
+    store.save("a", plan_of("edit x"), across=["files"])
+    store.save("b", plan_of("edit x"), across=["files"])
+    assert set(claims(store)) == {"a c0"}
+    store.delete("b")
+    assert store.ids() == ["a"]
 
 
 def test_whoever_gives_way_as_the_other_ends_is_not_forgotten(store: Store, where: str) -> None:
