@@ -36,9 +36,9 @@ from ._checks import (
     check_claim,
     check_lease,
     check_limit,
+    check_seconds,
     check_sees,
     check_toolset,
-    check_wait,
 )
 from ._claim_order import ClaimOrder, gives_way, lock_shared, release, wake_shared
 from ._database import Rows, Statement
@@ -366,6 +366,8 @@ class Claims(Records):
         last, after = entries[-1], list[Statement]()
         if change.is_end and _is_followed(row):
             after = [*release(row, last.id), self._database.notice]
+        elif row.shared and keeps is None:  # it waits, or is given back
+            after = [wake_shared(), self._database.notice]
         if self._database.is_postgres and not after:
             step = [Entry.insert_after(update, entries)]
         else:
@@ -641,10 +643,11 @@ class Claims(Records):
             StoreError: The database failed.
             InvalidValueError: It is not a number of seconds.
         """
-        check_wait(timeout)
+        check_seconds("timeout", timeout)
         with self._database.read() as rows:
             found = rows.one(
-                f"SELECT MIN(due) - {{now}} FROM lutum_call WHERE due IS NOT NULL AND {MAY_BE_DUE}"
+                # One that ended before this was there to be claimed, and nobody here wants it.
+                f"SELECT MIN(due) - {{now}} FROM lutum_call WHERE due > {{now}} AND {MAY_BE_DUE}"
             )
         until_due = timeout if found is None or found[0] is None else found[0] / 1000
         self._database.wait_for_notice(max(0, min(timeout, until_due, uniform(0.8, 1.2))))

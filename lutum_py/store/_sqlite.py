@@ -110,11 +110,11 @@ class Sqlite(Backend):
 
 
 def _is_lost(connection: Any) -> bool:
+    # SQLite itself loses none; one that could not begin a transaction was closed.
     try:
-        connection.in_transaction  # noqa: B018 - a closed one has no word for that, but this error
+        return bool(connection.total_changes < 0)
     except sqlite3.ProgrammingError:
         return True
-    return False
 
 
 def _when_free(take: Callable[[], R]) -> R:

@@ -39,6 +39,8 @@ from tests.store.beside import Watched, between, driver_error, last, made, other
 from tests.store.desk import KEY
 from tests.store.servers import Postgres, Proxy, server
 
+CONNECT = sqlite3.connect
+"""Makes connections as a program has them: one that is watched shows whether it is closed."""
 SECRET = "the prompt of a customer"
 INSERT = "INSERT INTO one VALUES (?, ?)"
 UPDATE = "UPDATE one SET text = text WHERE id = ?"
@@ -459,6 +461,32 @@ def test_sqlite_waits_for_a_file_that_is_locked(tmp_path: Path) -> None:
         with between(fails), database.read() as rows:
             assert rows.one("SELECT count(*) FROM one") == (2,)
         assert len(tried) == 3
+
+
+def test_sqlite_goes_on_after_a_step_that_could_not_begin(tmp_path: Path) -> None:
+    """Whoever kept others out too long costs them that step, and none of the later ones."""
+    path = tmp_path / "one.db"
+    with (
+        patch("sqlite3.connect", CONNECT),
+        closing(database_at(path, KEY, behind_pooler=False)) as database,
+        closing(sqlite3.connect(path, isolation_level=None)) as other,
+    ):
+        prepare(database)
+        steps: tuple[Callable[[], object], ...] = (
+            lambda: database.batch((UPDATE, (1,))),
+            lambda: database.beat((UPDATE, (1,))),
+            lambda: database.transact(lambda rows: rows.run(UPDATE, 1)),
+        )
+        for step in steps:
+            other.execute("BEGIN IMMEDIATE")
+            with (
+                patch.object(store_sqlite, "BUSY_SECONDS", 0.05),
+                pytest.raises(StoreError, match=r"locked.*Nothing was changed.*repeat the step"),
+            ):
+                step()
+            other.execute("ROLLBACK")
+            for again in steps:
+                again()
 
 
 def test_what_is_in_memory_has_one_connection() -> None:
