@@ -175,7 +175,8 @@ def test_two_slots_of_one_worker_start_a_call_once(where: str, is_first: bool) -
         clock.move(2)
         late = claimed(store, lease=60)
         steps = [lambda: other.start(early), lambda: store.start(late)]
-        came = at_once(*(steps if is_first else reversed(steps)), Stop("UPDATE lutum_call"))
+        first, second = steps if is_first else reversed(steps)
+        came = at_once(first, second, Stop("UPDATE lutum_call"))
         assert raised(came) == [StaleError]
         assert isinstance(came[0 if is_first else 1], StaleError)
         assert kinds(store).count("started") == 1
@@ -334,13 +335,15 @@ def test_two_ends_at_once_release_what_follows_in_the_order(store: Store, other:
     """A call that follows two others in the order of the turn is released by the last of them."""
     calls = [(f"c{at}", "edit", {"path": path}) for at, path in enumerate(("a", "b", "."))]
     store.save("one", asking(*calls), in_order=True)
-    ends = []
-    for worker in (store, other):
+
+    def end_of(worker: Store) -> Callable[[], object]:
         claim = taken(worker)
         result = worker.start(claim).call_sync()
-        ends.append(lambda worker=worker, claim=claim, result=result: worker.finish(claim, result))
+        return lambda: worker.finish(claim, result)
+
+    first, second = end_of(store), end_of(other)
     assert store.claim(Asking) is None
-    assert at_once(*ends, Stop("COMMIT")) == [None, None]
+    assert at_once(first, second, Stop("COMMIT")) == [None, None]
     assert taken(store).call.id == "c2"
 
 
@@ -427,7 +430,7 @@ def test_a_save_and_an_end_that_wait_for_each_other_both_come_out(postgres: Post
             rows.run("BEGIN")
             rows.run("SELECT 1 FROM lutum_call WHERE call = 'c1' FOR UPDATE")
 
-            def save() -> object:
+            def save() -> None:
                 time.sleep(PATIENCE)  # until the end waits
                 rows.run("SET LOCAL deadlock_timeout = '20s'")
                 rows.run("SELECT 1 FROM lutum_call WHERE call = 'c1/1' FOR UPDATE")
