@@ -33,13 +33,10 @@ class Leases:
 
     @contextmanager
     def held(self, lease: float) -> Generator[Beat]:
-        """Hold a lease while the block runs.
+        """Hold a lease while the block runs, which takes it with `begin`.
 
         Args:
             lease: How long it holds without a renewal, in seconds.
-
-        Raises:
-            StoreError: The database failed.
         """
         with self._lock:
             beat = self._beats.get(lease)
@@ -47,7 +44,6 @@ class Leases:
                 beat = self._beats[lease] = Beat(self._database, lease)
             beat.users += 1
         try:
-            beat.begin()
             yield beat
         finally:
             with self._lock:
@@ -88,12 +84,18 @@ class Beat:
         self._watched: dict[tuple[str, str, str], Lost] = {}
 
     def begin(self) -> None:
-        """Take the lease, if that was not done before."""
+        """Take the lease, if that was not done before.
+
+        Raises:
+            StoreError: The database failed.
+        """
         with self._begun:
             if self._thread is None:
                 self._take()
-                self._thread = threading.Thread(target=self._keep, name="lutum-lease", daemon=True)
-                self._thread.start()
+                # One that is over by now gives it back at once.
+                thread = threading.Thread(target=self._keep, name="lutum-lease", daemon=True)
+                thread.start()
+                self._thread = thread
 
     def end(self) -> None:
         """Give the lease back; nobody waits for a database that does not answer: it runs out."""

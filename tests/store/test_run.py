@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
+from itertools import count
 from typing import Any, ClassVar
 
 import pytest
@@ -18,7 +19,7 @@ from lutum_py.sinks import CallEvent
 from lutum_py.store import Claim, Store, Stored, _run, open_store
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
-from tests.store.beside import Clock, between, driver_error
+from tests.store.beside import Clock, between, driver_error, others
 from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, claimed, plan_of, started, states
 
 
@@ -285,15 +286,56 @@ def test_a_run_that_is_cancelled_at_a_step_leaves_nothing_claimed(store: Store, 
     store.release(claimed_of(store))
 
 
+def test_a_run_that_is_cancelled_leaves_nothing_behind(store: Store) -> None:
+    """After whichever statement that is: no claim, no lease, no thread, and within a second."""
+    told = 0
+    tasks = list[Any]()  # with their errors, whose frames keep what was not given back
+
+    async def cut_at(number: int) -> float | None:
+        nonlocal told
+        told, at = 0, list[float]()
+        Gate().may_end.set()
+        loop = asyncio.get_running_loop()
+
+        def cut(_: Any, sql: str, is_done: bool) -> None:
+            nonlocal told
+            told += is_done
+            if is_done and told == number:
+                at.append(time.monotonic())
+                loop.call_soon_threadsafe(task.cancel)
+
+        task = asyncio.create_task(store.run(f"r{number}", Hall, grace=0, limit=1))
+        tasks.append(task)
+        with between(cut):
+            await asyncio.wait([task], timeout=20)
+        assert task.done()
+        return time.monotonic() - at[0] if at else None
+
+    for number in count(1):
+        round_ = Hall.read_turn(ScriptedModel.tool_calls(*waits("a", "b"))).round  # type: ignore[union-attr]
+        store.save(f"r{number}", round_.plan())
+        took = asyncio.run(cut_at(number))
+        with others() as rows:
+            claims = rows.all("SELECT call FROM lutum_call WHERE claim IS NOT NULL")
+            assert (claims, rows.all("SELECT id FROM lutum_worker")) == ([], [])
+        assert "lutum-lease" not in [thread.name for thread in threading.enumerate()]
+        known = {"pending", "success", "indeterminate"}
+        assert set(ran(store.load(f"r{number}", Hall)).values()) <= known
+        if took is None:
+            break
+        assert took < 1
+    assert number > 12
+
+
 def renewals(store: Store, monkeypatch: pytest.MonkeyPatch, renew: Callable[[int], object]) -> None:
     """Call a function before each renewal of the leases of a store, with its number."""
-    real, count = store._database.beat, 0
+    real, number = store._database.beat, 0
 
     def beat(*statements: Any) -> Any:
-        nonlocal count
+        nonlocal number
         if statements[0][0].startswith("UPDATE lutum_worker"):
-            count += 1
-            renew(count)
+            number += 1
+            renew(number)
         return real(*statements)
 
     monkeypatch.setattr(store._database, "beat", beat)
@@ -310,10 +352,10 @@ def test_a_lease_is_renewed_while_a_tool_runs(
         renewed = asyncio.Event()
         loop = asyncio.get_running_loop()
 
-        def renew(count: int) -> None:
-            if count == 1:
+        def renew(number: int) -> None:
+            if number == 1:
                 raise StoreError("away for a moment")
-            if count == 6:  # two leases later
+            if number == 6:  # two leases later
                 loop.call_soon_threadsafe(renewed.set)
 
         renewals(store, monkeypatch, renew)
@@ -397,10 +439,10 @@ def test_a_lease_that_runs_out_stops_no_tool(error: Exception) -> None:
         kept(store, *waits("a"))
         loop = asyncio.get_running_loop()
 
-        def away(count: int) -> None:
-            if count == 7:  # the lease is over since the third
+        def away(number: int) -> None:
+            if number == 7:  # the lease is over since the third
                 loop.call_soon_threadsafe(loop.call_later, 0.1, gate.may_end.set)
-            if count <= 7:
+            if number <= 7:
                 raise error
 
         renewals(store, monkeypatch, away)
