@@ -554,12 +554,15 @@ class Claims(Records):
 
     def _keep_ended(self, claim: Claim, outcome: ResultLike | NotEnded) -> None:
         """Keep a result that an after-hook raised about: it is shown to them again."""
-        ended = claim._tree.changes()
+        if claim._kept is None:  # else it is repeated, and known by the ids of its entries
+            claim._kept = claim._tree.changes()
+        ended = claim._kept
         if claim._is_started and [change.row.state for change in ended] == ["ended"]:
             try:
                 self._write_alone(claim, ended, keeps=0)
                 claim._tree.advance(ended)
                 claim._has_ended = True
+                claim._kept = None
             except StaleError:
                 self._note_late(claim, outcome)
 
