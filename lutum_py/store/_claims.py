@@ -456,11 +456,13 @@ class Claims(Records):
         if not claim._is_started or claim.in_doubt:  # in doubt, as it was
             self._check_given_back(claim)
             return
-        step = {"kind": "retried", "at": iso_time(time())}
-        if claim._tree.has_requested(claim.call.id):
-            step["verdict"] = CONTINUED
-        claim._tree.add(claim.call.id, step)
-        self._write_alone(claim, claim._tree.changes())
+        if claim._ending is None:
+            step = {"kind": "retried", "at": iso_time(time())}
+            if claim._tree.has_requested(claim.call.id):
+                step["verdict"] = CONTINUED
+            claim._tree.add(claim.call.id, step)
+            claim._ending = claim._tree.changes()
+        self._write_alone(claim, claim._ending)
 
     def finish(
         self, claim: Claim, outcome: ResultLike | NotEnded, *, hooks: Hooks | None = None

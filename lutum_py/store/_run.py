@@ -131,14 +131,17 @@ class Worker:
 
     async def _repeated(self, claim: Claim, function: Callable[..., R], *arguments: Any) -> R:
         """Do a step that may be repeated until it is known to be on record."""
-        end = monotonic() + max(claim.lease, _PATIENCE_SECONDS)
+        began = monotonic()
         for pause in pauses():
             try:
                 return await self._step(function, claim, *arguments)
             except StaleError:
                 raise
             except StoreError:
-                if self.is_cut_off or monotonic() + pause > end:
+                patience = max(claim.lease, _PATIENCE_SECONDS)
+                if self.is_cut_off:
+                    patience = GRACE_SECONDS
+                if monotonic() + pause > began + patience:
                     raise
             await asyncio.sleep(pause)
         raise AssertionError("pauses never end")
@@ -243,7 +246,7 @@ class Worker:
                     self._left.add(claim.call.id)
                     run = None
                 if run is None:
-                    await self._step(self.claims.release, claim)
+                    await self._repeated(claim, self.claims.release)
                 elif isinstance(run, ToolResult):
                     has_begun.set()  # hooks may see it, and take their time
                     await self._finish(claim, run)
@@ -354,7 +357,7 @@ class Worker:
         """
         self.is_stopping = True  # or this worker would claim it at once, over and over
         self.outcomes.append(outcome)
-        await self._step(self.claims._take_back, claim)
+        await self._repeated(claim, self.claims._take_back)
 
     def _is_behind_doubt(self, claim: Claim, call: AnyToolCall) -> bool:
         """Whether a call of this run may still work on what the call of a claim accesses.

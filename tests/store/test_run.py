@@ -584,29 +584,84 @@ def test_a_database_that_fails_ends_the_run_with_what_is_known(
     assert len(outcomes_of(caught.value)) == (step == "finish")
 
 
-@pytest.mark.parametrize("step", ["start", "finish"])
-def test_a_step_that_fails_is_repeated_until_it_is_on_record(store: Store, step: str) -> None:
-    """A database that is away for a while costs no outcome, and no call starts twice."""
-    left = ["start", "finish"].index(step)
-    failed = 0
+def fails_at(number: int, times: int, then: Callable[[], object] = lambda: None) -> Any:
+    """Let the database fail so many times at a change of a call that was claimed, from which on."""
+    left, failed = number, 0
 
     def fails(_: Any, sql: str, is_done: bool) -> None:
         nonlocal left, failed
-        if not is_done and "UPDATE lutum_call SET n = " in sql:
+        if not is_done and ("UPDATE lutum_call SET n = " in sql or "SET claim = NULL" in sql):
             left -= 1
-            if left < 0 and failed < 4:
+            if left < 0 and failed < times:
                 failed += 1
+                then()
                 raise driver_error("away")
 
+    return between(fails)
+
+
+@pytest.mark.parametrize("step", ["start", "finish"])
+def test_a_step_that_fails_is_repeated_until_it_is_on_record(store: Store, step: str) -> None:
+    """A database that is away for a while costs no outcome, and no call starts twice."""
+    failed = list[str]()
     kept(store, ("c0", "key", {}))
-    with between(fails):
+    with fails_at(["start", "finish"].index(step), 4, lambda: failed.append(step)):
         plan = asyncio.run(store.run("one", Hall)).plan
-    assert failed == 4
+    assert len(failed) == 4
     assert plan is not None
     kinds = [step.kind for step in plan.calls[0].steps]
     assert kinds[-3:] == ["started", "ended", "recorded"]
     assert kinds.count("started") == 1
     plan.discard()
+
+
+def test_an_outcome_is_on_record_though_the_run_is_cancelled_meanwhile(store: Store) -> None:
+    """A database that fails for a moment just then does not leave the call in doubt."""
+
+    async def go() -> None:
+        kept(store, ("c0", "key", {}), ("c1", "key", {}))
+        loop = asyncio.get_running_loop()
+        task = asyncio.create_task(store.run("one", Hall, limit=1))
+        with fails_at(1, 3, lambda: loop.call_soon_threadsafe(task.cancel)):
+            await asyncio.wait([task], timeout=20)
+        assert task.cancelled()
+
+    asyncio.run(go())
+    assert states_of(store) == {"c0": "success", "c1": "pending"}
+
+
+@pytest.mark.parametrize("when", ["context", "around", "started"])
+def test_a_call_is_given_back_though_the_database_fails_for_a_moment(
+    store: Store, when: str
+) -> None:
+    """Its tool was not started, so whoever comes next may claim it at once."""
+
+    def context(call: AnyToolCall) -> ToolContext:
+        raise MisuseError("no context")
+
+    @contextmanager
+    def around(call: AnyToolCall) -> Any:
+        raise OSError("closed")
+        yield
+
+    def on_event(event: CallEvent) -> None:
+        raise KeyboardInterrupt
+
+    options: dict[str, dict[str, Any]] = {
+        "context": {"context": context},
+        "around": {"around": around},
+        "started": {"on_event": on_event},
+    }
+    kept(store, ("c0", "key", {}))
+    with (
+        fails_at(int(when == "started"), 2),
+        pytest.raises((MisuseError, ExecutionErrors, KeyboardInterrupt)),
+    ):
+        asyncio.run(store.run("one", Hall, **options[when]))
+    assert states_of(store) == {"c0": "pending"}
+    claim = claimed_of(store)
+    assert not claim.in_doubt
+    store.release(claim)
 
 
 def test_somebody_who_was_quicker_is_let_be(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
