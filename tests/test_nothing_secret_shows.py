@@ -793,7 +793,6 @@ KNOWS = {
     "_schema/schema_check.py": "asks whether a value may be repeated",
     "_schema/json_schema.py": "finds the names under which secrets stand",
     "_schema/resource_access.py": "leaves secrets out of what a call is said to touch",
-    "store/_calls.py": "asks the funnel for what the model wrote",
 }
 
 
@@ -829,7 +828,6 @@ RAW = {
     "mcp/_served_call.py": "takes them from a client",
     "models/_sdk_model.py": "restores what a schema lost",
     "otel/__init__.py": "the name of an attribute",
-    "store/_calls.py": "gives them to the funnel",
     "testing/": "plays the model",
 }
 """Where the text that a model wrote is read, and what for."""

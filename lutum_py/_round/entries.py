@@ -112,7 +112,9 @@ def _dump_steps(call: BaseCall, number: int) -> list[dict[str, Any]]:
     begin = sum(len(call._entries[before][4]) for before in range(number))
     steps = call._history[begin : begin + len(call._entries[number][4])]
     return [
-        _plain(_dump_step(call, step), f"Call {call.id!r}") for step in steps if step.kind != "moved"
+        _plain(_dump_step(call, step), f"Call {call.id!r}")
+        for step in steps
+        if step.kind != "moved"
     ]
 
 

@@ -104,6 +104,6 @@ def check_sees(claim: Claim, hooks: object) -> None:
         raise MisuseError(
             f"The hook set that decided about call {claim.call.id!r} of tool `{claim.call.name}` "
             f"in conversation {claim.id!r} has after-hooks, which have to see its result before "
-            f"call {claim.call._asked_by!r} does, which requested it. Pass that hook set as "
+            f"call {claim._tree.rows[claim.call.id].requested_by!r} does, which requested it. Pass that hook set as "
             "`hooks=`, to `store.run` or `store.finish`."
         )

@@ -560,10 +560,7 @@ class Records(Settled):
 
         try:
             self._database.transact(do)
-        except LostCommit:
-            if not self._is_written(changes[0]):
-                raise
-        except Moved:
+        except (LostCommit, Moved):
             if not self._is_written(changes[0]):
                 raise
 

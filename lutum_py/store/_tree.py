@@ -166,8 +166,8 @@ class Tree:
             PlanError: It does not load, or does not fit the toolset any more.
         """
         plan = self.open(toolset)
-        if self.rows[call_id].state == "started":
-            self.leave([call.id for call in plan.pending if call.id == call_id])
+        pending = (call for call in plan.pending if call.id == call_id)
+        self.leave([call.id for call in pending if call.status == "running"])
         return plan
 
     def leave(self, call_ids: Iterable[str]) -> None:

@@ -18,6 +18,7 @@ from unittest.mock import patch
 
 __all__ = [
     "PIPELINE",
+    "SEALED",
     "Clock",
     "Others",
     "Row",
@@ -198,13 +199,32 @@ def others(where: Any = None) -> Iterator[Others]:
         own.close()
 
 
-def sealed(row: Row, key: bytes) -> Row:
-    """A row with its seal, as whoever has the key writes it."""
-    names = [name for name in row if name != "seal"]
-    # Of a call, what says who may look at it next is not sealed.
-    kept = names[: names.index("state")] if "state" in names else names
-    sealed_cells = {name: row[name] for name in kept}
-    text = json.dumps(sealed_cells, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+SEALED: dict[str, tuple[str, ...]] = {
+    "lutum_conversation": (
+        *("id", "version", "counted", "round", "note_digest", "session_digest", "record_digest"),
+        "changed",
+    ),
+    "lutum_entry": ("conversation", "round", "call", "n", "id", "body"),
+    "lutum_call": (
+        *("conversation", "call", "root", "place", "round", "n", "last", "body", "shown"),
+    ),
+}
+"""Which cells of a row its seal covers."""
+
+
+def sealed(row: Row, key: bytes, last: str | None = None) -> Row:
+    """A row with its seal, as whoever has the key writes it.
+
+    Args:
+        row: A row of a call or a conversation, or an entry.
+        key: The key.
+        last: For an entry, the seal of the one before it, or nothing.
+    """
+    table = "call" if "shown" in row else "conversation" if last is None else "entry"
+    cells = {name: row[name] for name in SEALED[f"lutum_{table}"]}
+    if last is not None:
+        cells["seal"] = last
+    text = json.dumps(cells, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     made_of = hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256)
     return {**row, "seal": f"hmac-sha256:{made_of.hexdigest()}"}
 

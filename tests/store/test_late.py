@@ -390,6 +390,25 @@ def test_a_call_that_runs_is_not_in_doubt_for_others_of_its_process(
     assert paid == {("one", 0): 1, ("one", 1): 1}
 
 
+def test_a_call_that_has_run_is_not_in_doubt_before_its_outcome_is_on_record(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its end and its record, too, nobody of the same store runs it again."""
+    keep(store, "one", "look")
+    Work().may_end.set()
+    end = store._end
+
+    def ends(*given: Any) -> None:
+        clock.move(100)
+        beside = asyncio.run(store.run("one", Hall, lease=30))
+        assert results(beside) == {"c0": "in_doubt"}
+        end(*given)
+
+    monkeypatch.setattr(store, "_end", ends)
+    assert results(asyncio.run(store.run("one", Hall))) == {"c0": "success"}
+    assert dict(Work.now.done) == {("one", 0): 1}
+
+
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_no_call_is_lost_under_load(where: str, is_shared: bool) -> None:
     """However many conversations one process runs at once, and however short their lease, each call
@@ -456,6 +475,26 @@ def test_what_a_worker_did_that_lost_its_call_is_on_record(store: Store, clock: 
     plan = store.load("one", Desk).plan
     assert plan is not None
     assert [each.status for each in plan.resolve().results] == ["error"]
+
+
+def test_what_came_too_late_makes_no_claim_void(store: Store, clock: Clock) -> None:
+    """Whoever has the call by then starts it, waits and finishes as if nothing had come."""
+    store.save("one", plan_of(LOOK))
+    claims: list[Claim] = []
+    late: list[Any] = []
+    for _ in range(2):
+        claims.append(claimed(store, lease=1))
+        late.append(store.start(claims[-1]).call_sync())
+        clock.move(2)
+    last = claimed(store, lease=1)
+    with pytest.raises(StaleError):
+        store.finish(claims[0], late[0])
+    store.start(last)
+    with pytest.raises(StaleError):
+        store.finish(claims[1], late[1])
+    store.finish(last, read_again(last).fail("closed"))
+    assert states(store) == {"c2": "error"}
+    assert [kind for kind, _ in told(store)].count("late") == 2
 
 
 def test_an_outcome_counts_before_anybody_has_done_more(store: Store, clock: Clock) -> None:

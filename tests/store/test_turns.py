@@ -167,6 +167,43 @@ def test_an_edit_counts_by_its_new_arguments(store: Store) -> None:
     assert set(claims(store, "one")) == {"c2"}
 
 
+def waits_again(store: Store, id: str, path: str) -> None:
+    """Edit the call that waits, which a hook changes to another path, so that it waits for that."""
+    moving = Files.HookSet()
+
+    @moving.on(Files.wipe)
+    def to_path(_metadata: ToolMetadata, _input: Any) -> Any:
+        return Files.wipe.with_args(path=path)
+
+    (waiting,) = store.waiting(id)
+    store.decide(id, waiting.edit({"path": "elsewhere"}), Files, hooks=moving)
+
+
+def test_whoever_holds_waits_for_nobody_who_must_follow(store: Store, clock: Clock) -> None:
+    """What was claimed, and follows a question since, is the work of nobody once its lease ends."""
+    store.save("one", plan_of("wipe a", "edit b"), in_order=True)
+    assert store.claim(Files, id="one", lease=10) is not None
+    waits_again(store, "one", "b")
+    clock.move(11)
+    with store.hold("one", Files) as desk:
+        (waiting,) = desk.run_sync()
+        assert (waiting.call_id, waiting.arguments) == ("c0", {"path": "b"})
+        store.wait(0)
+
+
+def test_a_call_that_nobody_started_follows_a_new_order(store: Store, clock: Clock) -> None:
+    """Its lease ran out after another came before it: it is not claimed, nor waited for."""
+    store.save("two", plan_of("wipe a", "edit b"), in_order=True)
+    assert store.claim(Files, id="two", lease=10) is not None
+    (waiting,) = store.waiting("two")
+    store.decide("two", waiting.edit({"path": "b"}), Files, hooks=hooks)
+    clock.move(11)
+    found = claims(store, "two")
+    assert set(found) == {"c0"}
+    finish(store, found["c0"])
+    assert set(claims(store, "two")) == {"c1"}
+
+
 def test_the_order_stays_with_the_round_and_ends_with_it(store: Store) -> None:
     """Saved again, the same round keeps its order where nothing is said; another has none."""
     version = store.save("one", plan_of("edit a", "edit a", "edit a"), in_order=True)
@@ -299,6 +336,17 @@ def test_an_area_is_shared_with_all_that_name_it(store: Store, clock: Clock) -> 
     assert claims(store) == {}
     clock.move(2)  # past the leases of all
     assert "a c1" in claims(store) or "b c0" in claims(store)
+
+
+def test_who_gave_way_to_others_follows_its_own_round(store: Store) -> None:
+    """Once the other conversation is done, the order of its own round counts as ever."""
+    store.save("a", plan_of("edit x"), across=["files"])
+    store.save("b", plan_of("wipe y", "edit x"), in_order=True, across=["files"])
+    other = claims(store, "a")["c0"]
+    assert claims(store, "b") == {}
+    waits_again(store, "b", "x")
+    finish(store, other)
+    assert claims(store, "b") == {}
 
 
 @pytest.mark.parametrize("is_held", [False, True])
