@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ from lutum_py.testing import ScriptedModel
 from tests.cases import over
 from tests.store.beside import Clock, between, driver_error, others
 from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, claimed, plan_of, started, states
+from tests.store.servers import Postgres, Proxy
 
 
 class Gate:
@@ -325,6 +326,80 @@ def test_a_run_that_is_cancelled_leaves_nothing_behind(store: Store) -> None:
             break
         assert took < 1
     assert number > 12
+
+
+@pytest.mark.parametrize("step", ["claim", "start"])
+def test_a_loop_that_is_closed_leaves_nothing_claimed(store: Store, step: str) -> None:
+    """Whoever returns from `asyncio.run` while a run goes on lets it end first."""
+    number = 0
+
+    async def go() -> None:
+        gate = Gate()
+        loop = asyncio.get_running_loop()
+        meanwhile = asyncio.Event()
+
+        def slow(_: Any, sql: str, is_done: bool) -> None:
+            nonlocal number
+            if not is_done and "UPDATE lutum_call SET" in sql:
+                number += 1
+                if number == ["claim", "start"].index(step) + 1:
+                    loop.call_soon_threadsafe(meanwhile.set)
+                    time.sleep(0.1)
+
+        hooks.enter_context(between(slow))
+        tasks.append(asyncio.create_task(store.run("one", Hall, grace=0)))
+        await asyncio.wait_for(meanwhile.wait(), 20)
+        assert gate.seen == []
+
+    tasks = list[Any]()
+    kept(store, *waits("a"))
+    with ExitStack() as hooks:
+        asyncio.run(go())
+    assert tasks[0].cancelled()
+    assert states_of(store) == {"c0": "pending"}
+    store.release(claimed_of(store))
+
+
+@pytest.mark.parametrize("when", ["a step", "a tool"])
+def test_a_run_that_is_cancelled_waits_for_no_answer(postgres: Postgres, when: str) -> None:
+    """Where the network swallows everything, it returns within a second, with what is known."""
+    proxy = Proxy(postgres.port)
+    where = postgres.fresh().replace(str(postgres.port), str(proxy.port))
+
+    async def go(store: Store) -> tuple[float, Any]:
+        gate = Gate()
+        kept(store, *waits("a"))
+        loop = asyncio.get_running_loop()
+        swallowed = asyncio.Event()
+
+        def swallow(_: Any, sql: str, is_done: bool) -> None:
+            if when == "a step" and "UPDATE lutum_call SET" in sql:
+                proxy.swallows = True
+                loop.call_soon_threadsafe(swallowed.set)
+
+        with between(swallow):
+            task = asyncio.create_task(store.run("one", Hall, lease=0.3, grace=0))
+            if when == "a tool":
+                await asyncio.wait_for(gate.began.wait(), 20)
+                proxy.swallows = True
+                swallowed.set()
+            await asyncio.wait_for(swallowed.wait(), 20)
+            await asyncio.sleep(0.2)  # a renewal waits for its answer too
+            began = time.monotonic()
+            task.cancel()
+            await asyncio.wait([task], timeout=20)
+        took = time.monotonic() - began
+        with pytest.raises(asyncio.CancelledError) as caught:
+            task.result()
+        return took, outcomes_of(caught.value)
+
+    try:
+        with open_store(where, key=KEY) as store:
+            took, outcomes = asyncio.run(go(store))
+    finally:
+        proxy.close()
+    assert took < 1
+    assert [each.status for each in outcomes] == ["indeterminate"] * (when == "a tool")
 
 
 def renewals(store: Store, monkeypatch: pytest.MonkeyPatch, renew: Callable[[int], object]) -> None:
