@@ -365,6 +365,7 @@ def test_a_run_that_is_cancelled_waits_for_no_answer(postgres: Postgres, when: s
     """Where the network swallows everything, it returns within a second, with what is known."""
     proxy = Proxy(postgres.port)
     where = postgres.fresh().replace(str(postgres.port), str(proxy.port))
+    where += ("&" if "?" in where else "?") + "connect_timeout=2"  # the loop waits for its threads
 
     async def go(store: Store) -> tuple[float, Any]:
         gate = Gate()
