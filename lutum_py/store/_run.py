@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
 from time import monotonic
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from .._call.call import AnyToolCall
 from .._call.drivers import drive
@@ -158,6 +158,8 @@ class Worker:
                             "The run was cancelled before the database could be connected with. "
                             "Nothing was changed."
                         ) from None
+                    if step.doing.done():  # what it did may have raised that itself
+                        return cast("R", step.doing.result())
                     # The loop is about to close. A claim whose answer nobody reads would be kept.
                     self.stop()
         finally:
