@@ -458,11 +458,13 @@ class Claims(Records):
         if not claim._is_started or claim.in_doubt:  # in doubt, as it was
             self._check_given_back(claim)
             return
-        step = {"kind": "retried", "at": iso_time(time())}
-        if claim._tree.has_requested(claim.call.id):
-            step["verdict"] = CONTINUED
-        claim._tree.add(claim.call.id, step)
-        self._write_alone(claim, claim._tree.changes())
+        if claim._ending is None:
+            step = {"kind": "retried", "at": iso_time(time())}
+            if claim._tree.has_requested(claim.call.id):
+                step["verdict"] = CONTINUED
+            claim._tree.add(claim.call.id, step)
+            claim._ending = claim._tree.changes()
+        self._write_alone(claim, claim._ending)
 
     def finish(
         self, claim: Claim, outcome: ResultLike | NotEnded, *, hooks: Hooks | None = None
@@ -556,12 +558,15 @@ class Claims(Records):
 
     def _keep_ended(self, claim: Claim, outcome: ResultLike | NotEnded) -> None:
         """Keep a result that an after-hook raised about: it is shown to them again."""
-        ended = claim._tree.changes()
+        if claim._kept is None:  # else it is repeated, and known by the ids of its entries
+            claim._kept = claim._tree.changes()
+        ended = claim._kept
         if claim._is_started and [change.row.state for change in ended] == ["ended"]:
             try:
                 self._write_alone(claim, ended, keeps=0)
                 claim._tree.advance(ended)
                 claim._has_ended = True
+                claim._kept = None
             except StaleError:
                 self._note_late(claim, outcome)
 
