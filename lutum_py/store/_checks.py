@@ -10,6 +10,7 @@ from .._round.events import OnEvent
 from .._text.json import is_number, is_whole, shorten
 from ..errors import InvalidValueError, LifecycleError, MisuseError
 from ..execution._settings import ContextFor, RunOptions, Settings
+from ._rows import check_word
 
 if TYPE_CHECKING:
     from ._values import Claim
@@ -33,6 +34,32 @@ def check_limit(limit: object) -> None:
             f"limit={shorten(limit)} is not a whole number of calls. Pass as many as you can start "
             "at once, such as 16."
         )
+
+
+def check_seconds(name: str, seconds: object) -> None:
+    """Refuse what is not a time in seconds."""
+    if not is_number(seconds) or not 0 <= seconds < _LONGEST:
+        raise InvalidValueError(
+            f"{name}={shorten(seconds)} is not a number of seconds from 0 to below {_LONGEST:,}."
+        )
+
+
+def check_page(limit: object, after: object = "", *more: object) -> None:
+    """Refuse what is not a page of a list.
+
+    Args:
+        limit: How many there are on it; None for all.
+        after: The text that it comes after, which may be empty.
+        more: Other texts.
+    """
+    if limit is not None and (not is_whole(limit) or not 0 <= limit < _LONGEST):
+        raise InvalidValueError(
+            f"limit={shorten(limit)} is not a whole number from 0. Pass how many you want, such as "
+            "100, or None for all."
+        )
+    for text in (after, *more):
+        if text != "":
+            check_word("id or tool", text)
 
 
 def check_wait(wait: object) -> None:

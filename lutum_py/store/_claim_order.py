@@ -23,7 +23,7 @@ from .._transcript.saved import Saved
 from ..errors import MisuseError, StoreError
 from ..execution._settings import check_flag
 from ._database import Rows, Statement
-from ._rows import CLAIMABLE, SavedCall, check_word
+from ._rows import CLAIMABLE, IS_CLAIMED, SavedCall, check_word
 
 
 # In a row: `{"turns": {"in_order": true, "across": ["files"], "accesses": [{"area": "files",
@@ -102,6 +102,14 @@ def _order_and_touches(row: SavedCall, rows: Rows) -> tuple[ClaimOrder, tuple[Re
         return ClaimOrder(), EVERYTHING
 
 
+def lock_calls(rows: Rows, id: str) -> None:
+    """Let nobody else write to calls of a conversation before this transaction ends.
+
+    In a statement of its own: a later one sees what others wrote before they let go of a call.
+    """
+    rows.all("SELECT call FROM lutum_call WHERE conversation = ? ORDER BY call {lock}", id)
+
+
 def reorder(rows: Rows, id: str) -> None:
     """Write down which open calls of a conversation follow which, and what that blocks.
 
@@ -109,11 +117,11 @@ def reorder(rows: Rows, id: str) -> None:
     started follows the earlier ones that it conflicts with.
 
     Args:
-        rows: The transaction, in which nobody else writes to these calls.
+        rows: The transaction, which has locked these calls, see `lock_calls`.
         id: The conversation.
     """
     found = _inner_first(
-        SavedCall.where(rows, "conversation = ? AND state <> 'done' ORDER BY call {lock}", id)
+        SavedCall.where(rows, "conversation = ? AND state <> 'done' ORDER BY call", id)
     )
     edges = {(row.call, row.requested_by) for row in found if row.requested_by is not None}
     read = [_order_and_touches(row, rows) for row in found]
@@ -224,8 +232,9 @@ def gives_way(rows: Rows, row: SavedCall) -> int | None:
         When the first lease of a call ends that accesses the same; None if there is none.
     """
     order, touched = _order_and_touches(row, rows)
-    is_live = "(due > {now} OR worker IN (SELECT id FROM lutum_worker WHERE until > {now}))"
-    others = SavedCall.where(rows, f"shared = 1 AND claim IS NOT NULL AND {is_live}")
+    # The rows are locked: what ends right now is written first, or wakes this call when it is.
+    which = f"shared = 1 AND {IS_CLAIMED} ORDER BY conversation, call {{lock}}"
+    others = SavedCall.where(rows, which)
     soon = rows.now() + 1000
     busy = [
         max(other.due or 0, soon)

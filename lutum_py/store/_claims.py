@@ -36,9 +36,9 @@ from ._checks import (
     check_claim,
     check_lease,
     check_limit,
+    check_seconds,
     check_sees,
     check_toolset,
-    check_wait,
 )
 from ._claim_order import ClaimOrder, gives_way, lock_shared, release, wake_shared
 from ._database import Rows, Statement
@@ -366,6 +366,8 @@ class Claims(Records):
         last, after = entries[-1], list[Statement]()
         if change.is_end and _is_followed(row):
             after = [*release(row, last.id), self._database.notice]
+        elif row.shared and keeps is None:  # it waits, or is given back
+            after = [wake_shared(), self._database.notice]
         if self._database.is_postgres and not after:
             step = [Entry.insert_after(update, entries)]
         else:
@@ -456,11 +458,13 @@ class Claims(Records):
         if not claim._is_started or claim.in_doubt:  # in doubt, as it was
             self._check_given_back(claim)
             return
-        step = {"kind": "retried", "at": iso_time(time())}
-        if claim._tree.has_requested(claim.call.id):
-            step["verdict"] = CONTINUED
-        claim._tree.add(claim.call.id, step)
-        self._write_alone(claim, claim._tree.changes())
+        if claim._ending is None:
+            step = {"kind": "retried", "at": iso_time(time())}
+            if claim._tree.has_requested(claim.call.id):
+                step["verdict"] = CONTINUED
+            claim._tree.add(claim.call.id, step)
+            claim._ending = claim._tree.changes()
+        self._write_alone(claim, claim._ending)
 
     def finish(
         self, claim: Claim, outcome: ResultLike | NotEnded, *, hooks: Hooks | None = None
@@ -554,12 +558,15 @@ class Claims(Records):
 
     def _keep_ended(self, claim: Claim, outcome: ResultLike | NotEnded) -> None:
         """Keep a result that an after-hook raised about: it is shown to them again."""
-        ended = claim._tree.changes()
+        if claim._kept is None:  # else it is repeated, and known by the ids of its entries
+            claim._kept = claim._tree.changes()
+        ended = claim._kept
         if claim._is_started and [change.row.state for change in ended] == ["ended"]:
             try:
                 self._write_alone(claim, ended, keeps=0)
                 claim._tree.advance(ended)
                 claim._has_ended = True
+                claim._kept = None
             except StaleError:
                 self._note_late(claim, outcome)
 
@@ -641,10 +648,11 @@ class Claims(Records):
             StoreError: The database failed.
             InvalidValueError: It is not a number of seconds.
         """
-        check_wait(timeout)
+        check_seconds("timeout", timeout)
         with self._database.read() as rows:
             found = rows.one(
-                f"SELECT MIN(due) - {{now}} FROM lutum_call WHERE due IS NOT NULL AND {MAY_BE_DUE}"
+                # One that ended before this was there to be claimed, and nobody here wants it.
+                f"SELECT MIN(due) - {{now}} FROM lutum_call WHERE due > {{now}} AND {MAY_BE_DUE}"
             )
         until_due = timeout if found is None or found[0] is None else found[0] / 1000
         self._database.wait_for_notice(max(0, min(timeout, until_due, uniform(0.8, 1.2))))

@@ -17,7 +17,7 @@ _stop: ContextVar[Event | None] = ContextVar("lutum_store_stop", default=None)
 GRACE_SECONDS = 0.5
 """How long a step may go on after its task was cancelled: nearly all end by themselves in it."""
 
-LEAVE_SECONDS = 0.3
+LEAVE_SECONDS = 0.2
 """How long a step that was broken off is waited for."""
 
 LOOK_SECONDS = 0.1

@@ -33,13 +33,10 @@ class Leases:
 
     @contextmanager
     def held(self, lease: float) -> Generator[Beat]:
-        """Hold a lease while the block runs.
+        """Hold a lease while the block runs, which takes it with `begin`.
 
         Args:
             lease: How long it holds without a renewal, in seconds.
-
-        Raises:
-            StoreError: The database failed.
         """
         with self._lock:
             beat = self._beats.get(lease)
@@ -47,7 +44,6 @@ class Leases:
                 beat = self._beats[lease] = Beat(self._database, lease)
             beat.users += 1
         try:
-            beat.begin()
             yield beat
         finally:
             with self._lock:
@@ -57,13 +53,14 @@ class Leases:
             if beat.users == 0:
                 beat.end()
 
-    def running(self) -> list[tuple[str, str]]:
-        """Return the calls that run here, by conversation and id.
+    def running(self, id: str) -> list[tuple[str, str]]:
+        """Return the calls of a conversation that run here, by conversation and id.
 
         A renewal may be late, and they are then not in doubt for the others of this process.
         """
         with self._lock:
-            return [key[:2] for beat in self._beats.values() for key in beat.watching()]
+            keys = [key for beat in self._beats.values() for key in beat.watching()]
+        return [key[:2] for key in keys if key[0] == id]
 
 
 class Beat:
@@ -87,12 +84,18 @@ class Beat:
         self._watched: dict[tuple[str, str, str], Lost] = {}
 
     def begin(self) -> None:
-        """Take the lease, if that was not done before."""
+        """Take the lease, if that was not done before.
+
+        Raises:
+            StoreError: The database failed.
+        """
         with self._begun:
             if self._thread is None:
                 self._take()
-                self._thread = threading.Thread(target=self._keep, name="lutum-lease", daemon=True)
-                self._thread.start()
+                # One that is over by now gives it back at once.
+                thread = threading.Thread(target=self._keep, name="lutum-lease", daemon=True)
+                thread.start()
+                self._thread = thread
 
     def end(self) -> None:
         """Give the lease back; nobody waits for a database that does not answer: it runs out."""

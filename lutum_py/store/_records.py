@@ -23,15 +23,16 @@ from .._session.session import Session
 from .._text.immutable import Settled
 from .._text.json import is_whole, shorten
 from .._transcript.saved import Saved, check_key
-from ..errors import MisuseError, ResumeError, StaleError, StoreError
+from ..errors import InvalidValueError, MisuseError, ResumeError, StaleError, StoreError
 from ..execution._settings import check_flag
-from ._checks import check_toolset
-from ._claim_order import ClaimOrder, follow, release, reorder
+from ._checks import check_page, check_seconds, check_toolset
+from ._claim_order import ClaimOrder, follow, lock_calls, release, reorder, wake_shared
 from ._database import LostCommit, Rows, Statement, StoreLocation, database_at
 from ._leases import Leases
 from ._rows import (
     CLAIMABLE,
     ENTRY,
+    IS_CLAIMED,
     Entry,
     Head,
     May,
@@ -89,8 +90,8 @@ class Records(Settled):
         check_flag("behind_pooler", behind_pooler)
         self._database = database_at(where, key, behind_pooler)
         # Plans that were closed here, and that nobody may know to be on record: a save of one
-        # failed as it ended.
-        self._unsure: list[Plan] = []
+        # failed as it ended. Each may be saved again, as the same conversation.
+        self._unsure: list[tuple[str, Plan]] = []
         self._leases = Leases(self._database)
         # Calls that could not be claimed here, and until when they are left alone.
         self._unfit: dict[tuple[str, str], float] = {}
@@ -214,11 +215,11 @@ class Records(Settled):
                 saved = self._database.transact(write_plan)
             except _Grown:
                 continue
-            except StoreError:
-                if plan.closed_by is not None:
-                    self._unsure.append(plan)
+            except BaseException:  # an interrupt, too
+                if writing.is_ours and plan.closed_by == "handed over":
+                    self._unsure.append((id, plan))
                 raise
-            self._unsure[:] = [each for each in self._unsure if each is not plan]
+            self._unsure[:] = [each for each in self._unsure if each[1] is not plan]
             return saved
 
     def _write_texts(
@@ -261,7 +262,7 @@ class Records(Settled):
         if stays:
             return head._replace(version=head.version + 1, changed=rows.now())
         # Nobody ends, starts or decides a call of it until this transaction ends.
-        rows.all("SELECT call FROM lutum_call WHERE conversation = ? ORDER BY call {lock}", id)
+        lock_calls(rows, id)
         now = head.version + self._count(rows, head)
         if now != version:
             raise StaleError(
@@ -271,8 +272,9 @@ class Records(Settled):
         return head._replace(version=now + 1, changed=rows.now())
 
     def _end_round(self, rows: Rows, id: str) -> None:
-        for table in ("call", "entry", "follower"):
-            rows.run(f"DELETE FROM lutum_{table} WHERE conversation = ?", id)
+        tables = ("call", "entry", "follower")
+        ended = [(f"DELETE FROM lutum_{table} WHERE conversation = ?", (id,)) for table in tables]
+        rows.many([*ended, wake_shared()])
 
     def _head(self, rows: Rows, id: str, *, locked: bool = True) -> Head:
         head = Head.at(rows, id, locked=locked)
@@ -337,7 +339,12 @@ class Records(Settled):
         Args:
             after: Only those behind this id, as for the next page.
             limit: How many at most; None for all of them.
+
+        Raises:
+            StoreError: The database failed.
+            InvalidValueError: It is not a page: an id or a number does not fit.
         """
+        check_page(limit, after)
         with self._database.read() as rows:
             query = "SELECT id FROM lutum_conversation WHERE id > ?"
             return ids_in(_page(rows, query, after, limit))
@@ -348,7 +355,12 @@ class Records(Settled):
         Args:
             after: Only those behind this id, as for the next page.
             limit: How many at most; None for all of them.
+
+        Raises:
+            StoreError: The database failed.
+            InvalidValueError: It is not a page: an id or a number does not fit.
         """
+        check_page(limit, after)
         query = (
             "SELECT id FROM lutum_conversation WHERE round <> '' AND id > ? AND NOT EXISTS "
             "(SELECT 1 FROM lutum_call WHERE conversation = id AND state <> 'done')"
@@ -369,13 +381,14 @@ class Records(Settled):
         def forget(rows: Rows) -> None:
             with held_by_nobody(id, self._owner)(rows):
                 self._head(rows, id)
-                for row in SavedCall.where(rows, "conversation = ? ORDER BY call {lock}", id):
-                    if row.due is not None or row.state == "started":
-                        raise MisuseError(
-                            f"Conversation {id!r} is not deleted: its call {row.call!r} of tool "
-                            f"`{row.tool}` is claimed, runs or is in doubt. Finish it, or give "
-                            "the round up with `plan.abort` and save that."
-                        )
+                lock_calls(rows, id)
+                which = f"conversation = ? AND (state = 'started' OR {IS_CLAIMED}) ORDER BY call"
+                for row in SavedCall.where(rows, which, id):
+                    raise MisuseError(
+                        f"Conversation {id!r} is not deleted: its call {row.call!r} of tool "
+                        f"`{row.tool}` is claimed, runs or is in doubt. Finish it, or give "
+                        "the round up with `plan.abort` and save that."
+                    )
                 self._end_round(rows, id)
                 rows.run("DELETE FROM lutum_decision WHERE conversation = ?", id)
                 rows.run("DELETE FROM lutum_conversation WHERE id = ?", id)
@@ -388,7 +401,13 @@ class Records(Settled):
         Args:
             seconds: How long they were left alone at least.
             limit: How many at most; None for all of them.
+
+        Raises:
+            StoreError: The database failed.
+            InvalidValueError: It is not a number of seconds, or of ids.
         """
+        check_seconds("seconds", seconds)
+        check_page(limit)
         query = "SELECT id FROM lutum_conversation WHERE changed <= {now} - ?"
         with self._database.read() as rows:
             return ids_in(_page(rows, query, round(1000 * seconds), limit))
@@ -415,10 +434,18 @@ class Records(Settled):
 
         Raises:
             StoreError: A row was edited, or the database failed.
-            InvalidValueError: The id is no id.
+            InvalidValueError: The id is no id, or it is not a page: a text or number does not fit.
         """
         if id is not None:
             check_word("id", id)
+        if older_than is not None:
+            check_seconds("older_than", older_than)
+        if after is not None and not (isinstance(after, tuple) and len(after) == 2):
+            raise InvalidValueError(
+                f"after={shorten(after)} is not a conversation and a call. Pass "
+                "`(waiting.id, waiting.call_id)` of the last one that you saw."
+            )
+        check_page(limit, *(after or ()), *(() if tool is None else (tool,)))
         which, values = "state = 'waiting'", list[object]()
         if id is not None:
             which, values = f"{which} AND conversation = ?", [*values, id]
@@ -543,15 +570,22 @@ class Records(Settled):
         Raises:
             Moved: Somebody has written to one of these calls since they were read.
         """
+        is_ordered = any(ClaimOrder.of(row).in_order for row, _, _ in changes)
 
         def do(rows: Rows) -> None:
+            if (
+                is_ordered
+            ):  # or each has its own call, waits for those of the other, and begins anew
+                lock_calls(rows, id)
             done = rows.many([*statements(changes), *more])
             if any(count != 1 for count, _ in done[: len(done) - len(more)]):
                 raise Moved
             for change in changes:
                 if change.is_end:
                     rows.many(release(change.row, change.entries[-1].id))
-            if any(ClaimOrder.of(row).in_order for row, _, _ in changes):
+                elif change.row.shared:
+                    rows.many([wake_shared()])
+            if is_ordered:
                 reorder(rows, id)
             else:
                 rows.many(follow([row for row, before, _ in changes if before is None]))
@@ -648,7 +682,7 @@ class _Writing:
         self.version = version
         self.order = order
         self.texts = texts
-        self.is_ours = any(each is plan for each in records._unsure)
+        self.is_ours = any(own == id and each is plan for own, each in records._unsure)
         # Encoded before the transaction, which others wait for, and in which nothing may fail that
         # is not of the database.
         check_told(plan)
@@ -696,15 +730,15 @@ class _Writing:
         is_within = any(change.row.root != change.row.call for change in changes)
         if is_other or order.in_order or is_within:
             reorder(rows, id)
-        rows.many([self.records._database.notice])
+        rows.many([wake_shared(), self.records._database.notice])
         counted = sum(mark.values()) - _unwritten(entries, changes)
         text = dumped({"record": self.record, "order": order.data})
         head._replace(counted=counted).write(rows, **self.texts, record=text)
         # Before it is on record for others: what starts here after that would start twice. All
         # that can fail now is the COMMIT, and nobody may know whether it did.
         if plan.closed_by is None:
+            self.is_ours = True  # before it is closed: an interrupt may come in between
             plan.hand_over()
-            self.is_ours = True
         elif not self.is_ours:
             plan.hand_over()  # which raises that the round has ended
         if plan.entries_since(mark)[0]:

@@ -595,6 +595,12 @@ CLAIMABLE: Final = ("ready", "awaiting")
 MAY_BE_DUE: Final = "(blockers = 0 OR state NOT IN ('ready', 'awaiting'))"
 """Of a call that nobody has started, the lease may run out after another has come before it."""
 
+IS_CLAIMED: Final = (
+    "(claim IS NOT NULL AND due IS NOT NULL AND (due > {now} "
+    "OR worker IN (SELECT id FROM lutum_worker WHERE until > {now})))"
+)
+"""Somebody has the call under a lease that still runs. What is claimed has a `due`, by an index."""
+
 _CALL_CELLS: Mapping[str, _Kind] = {
     **dict.fromkeys(SavedCall._fields, _is_text),
     **dict.fromkeys(("place", "n", "since", "blockers", "token"), _is_count),

@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
 from time import monotonic
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from .._call.call import AnyToolCall
 from .._call.drivers import drive
@@ -44,7 +45,7 @@ from ..execution._settings import Settings
 from ._checks import check_sees
 from ._claim_order import ClaimOrder
 from ._claims import Claims, Wanted
-from ._interrupt import GRACE_SECONDS, interruptible
+from ._interrupt import GRACE_SECONDS, LEAVE_SECONDS, interruptible
 from ._leases import Beat
 from ._records import Moved
 from ._values import Claim
@@ -56,6 +57,37 @@ _PATIENCE_SECONDS: Final = 30
 
 AT_ONCE: Final = 16
 """How many calls a worker claims at once: it starts them one after the other."""
+
+
+class _Step:
+    """What waits for the database in a thread.
+
+    Args:
+        function: Does it.
+
+    Attributes:
+        doing: What it comes to.
+        stop: Breaks it off.
+    """
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.stop = Event()
+        # No task: a loop that is about to close cancels all of these.
+        run = partial(copy_context().run, self._do, function)
+        self.doing: asyncio.Future[Any] = asyncio.get_running_loop().run_in_executor(None, run)
+
+    def _do(self, function: Callable[[], Any]) -> Any:
+        with interruptible(self.stop):
+            return function()
+
+    def limit(self) -> None:
+        """Break it off, if it does not end soon by itself."""
+        asyncio.get_running_loop().call_later(GRACE_SECONDS, self._break_off)
+
+    def _break_off(self) -> None:
+        self.stop.set()
+        # One that still connects is left behind: what it does next is broken off at its start.
+        asyncio.get_running_loop().call_later(LEAVE_SECONDS, self.doing.cancel)
 
 
 @dataclass(eq=False)
@@ -74,7 +106,7 @@ class Worker:
     raised: list[Exception] = field(default_factory=list[Exception])
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     _tools: set[asyncio.Task[Outcome]] = field(default_factory=set[asyncio.Task[Outcome]])
-    _steps: set[Event] = field(default_factory=set[Event])
+    _steps: set[_Step] = field(default_factory=set[_Step])
     _in_doubt: list[Claim] = field(default_factory=list[Claim])
     _left: set[str] = field(default_factory=set[str])
     _is_unshown: bool = False
@@ -107,38 +139,45 @@ class Worker:
         for tool in self._tools:
             if tool is not asyncio.current_task():
                 tool.cancel()
-        asyncio.get_running_loop().call_later(GRACE_SECONDS, self._break_off)
-
-    def _break_off(self) -> None:
         for step in self._steps:
-            step.set()
+            step.limit()
 
     async def _step(self, function: Callable[..., R], *arguments: Any) -> R:
         """Do what waits for the database in a thread; it is broken off after a cancellation."""
-        stop = Event()
-        self._steps.add(stop)
+        step = _Step(partial(function, *arguments))
+        self._steps.add(step)
         if self.is_cut_off:
-            asyncio.get_running_loop().call_later(GRACE_SECONDS, stop.set)
-
-        def work() -> R:
-            with interruptible(stop):
-                return function(*arguments)
-
+            step.limit()
         try:
-            return await asyncio.to_thread(work)
+            while True:
+                try:
+                    return await asyncio.shield(step.doing)
+                except asyncio.CancelledError:
+                    if step.doing.cancelled():
+                        raise StoreError(
+                            "The run was cancelled before the database could be connected with. "
+                            "Nothing was changed."
+                        ) from None
+                    if step.doing.done():  # what it did may have raised that itself
+                        return cast("R", step.doing.result())
+                    # The loop is about to close. A claim whose answer nobody reads would be kept.
+                    self.stop()
         finally:
-            self._steps.discard(stop)
+            self._steps.discard(step)
 
     async def _repeated(self, claim: Claim, function: Callable[..., R], *arguments: Any) -> R:
         """Do a step that may be repeated until it is known to be on record."""
-        end = monotonic() + max(claim.lease, _PATIENCE_SECONDS)
+        began = monotonic()
         for pause in pauses():
             try:
                 return await self._step(function, claim, *arguments)
             except StaleError:
                 raise
             except StoreError:
-                if self.is_cut_off or monotonic() + pause > end:
+                patience = max(claim.lease, _PATIENCE_SECONDS)
+                if self.is_cut_off:
+                    patience = GRACE_SECONDS
+                if monotonic() + pause > began + patience:
                     raise
             await asyncio.sleep(pause)
         raise AssertionError("pauses never end")
@@ -168,7 +207,7 @@ class Worker:
         if self.is_stopping or free <= 0:
             return set()
         again = [tool.name for tool in self.toolset if tool.definition.idempotent]
-        here = self.claims._leases.running()
+        here = self.claims._leases.running(self.id)
         passed = [*here, *((self.id, call) for call in self._left)]
         wanted = Wanted(self.id, self.beat.id, passed, again)
         try:
@@ -243,7 +282,7 @@ class Worker:
                     self._left.add(claim.call.id)
                     run = None
                 if run is None:
-                    await self._step(self.claims.release, claim)
+                    await self._repeated(claim, self.claims.release)
                 elif isinstance(run, ToolResult):
                     has_begun.set()  # hooks may see it, and take their time
                     await self._finish(claim, run)
@@ -354,7 +393,7 @@ class Worker:
         """
         self.is_stopping = True  # or this worker would claim it at once, over and over
         self.outcomes.append(outcome)
-        await self._step(self.claims._take_back, claim)
+        await self._repeated(claim, self.claims._take_back)
 
     def _is_behind_doubt(self, claim: Claim, call: AnyToolCall) -> bool:
         """Whether a call of this run may still work on what the call of a claim accesses.

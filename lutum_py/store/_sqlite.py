@@ -110,7 +110,11 @@ class Sqlite(Backend):
 
 
 def _is_lost(connection: Any) -> bool:
-    return bool(getattr(connection, "closed", False))  # SQLite itself loses none
+    # SQLite itself loses none; one that could not begin a transaction was closed.
+    try:
+        return bool(connection.total_changes < 0)
+    except sqlite3.ProgrammingError:
+        return True
 
 
 def _when_free(take: Callable[[], R]) -> R:

@@ -166,8 +166,9 @@ class Store(Claims):
     @asynccontextmanager
     async def _beating(self, lease: float) -> AsyncGenerator[Beat]:
         held = self._leases.held(lease)
-        beat = await in_thread(held.__enter__)
+        beat = held.__enter__()  # it waits for nothing
         try:
+            await in_thread(beat.begin)  # if this is cancelled, it may begin all the same
             yield beat
         finally:
             await asyncio.to_thread(held.__exit__, None, None, None)

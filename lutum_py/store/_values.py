@@ -151,6 +151,7 @@ class Claim(SetOnce):
     _has_ended: bool = field(default=False, repr=False)
     _is_over: bool = field(default=False, repr=False)
     _ending: list[Change] | None = field(default=None, repr=False)
+    _kept: list[Change] | None = field(default=None, repr=False)
 
     @property
     def result(self) -> ToolResult | None:

@@ -486,6 +486,23 @@ def test_what_a_store_has_is_shown_as_it_is_now(
     assert lutum("check", "desk.db", "s1", "--key-env", "KEY").out == "`s1` (transcript): clean\n"
 
 
+def test_a_stored_call_that_runs_or_follows_is_shown_so(lutum: Lutum) -> None:
+    """What was started is in doubt to whoever looks, and what follows it waits for it."""
+    calls = [("c1", "add", {"a": 1, "b": 2}), ("c2", "add", {"a": 1, "b": 3})]
+    with open_store("desk.db") as store:
+        plan = needs(Shop.read_turn(ScriptedModel.tool_calls(*calls))).plan()
+        store.save("s1", plan, in_order=True)
+        assert lutum("show", "desk.db", "s1").out.count("in order: waits for c1\n") == 1
+        claim = store.claim(Shop, id="s1")
+        assert claim is not None
+        store.start(claim)
+        ran = lutum("show", "desk.db", "s1")
+        assert "c1  add  in doubt\n" in ran.out
+        assert "in order: waits for c1\n" in ran.out
+        store.finish(claim, claim.call.complete(3))
+    assert "in order" not in lutum("show", "desk.db", "s1").out
+
+
 def test_calls_within_calls_are_shown_as_a_store_has_them(lutum: Lutum) -> None:
     """What was done to each since the plan was saved is there, under its path."""
     asked = inner_tools.asks([("note", {"text": "a"}), ("pay", {"cents": 2})])

@@ -131,8 +131,13 @@ def test_a_result_that_somebody_else_wrote_is_refused(tmp_path: Path) -> None:
     assert command("approve", tmp_path, "--approve", "all")[0] == 0
     books = sqlite3.connect(tmp_path / "approval-data" / "desk.db")
     try:
-        (done,) = books.execute("SELECT body FROM lutum_call WHERE state = 'done'").fetchone()
-        books.execute("UPDATE lutum_call SET state = 'done', until = NULL, body = ?", (done,))
+        (end,) = books.execute("SELECT body FROM lutum_entry WHERE body LIKE '%ended%'").fetchone()
+        books.execute(
+            "INSERT INTO lutum_entry SELECT conversation, round, call, n, 'mine', ?, last "
+            "FROM lutum_call WHERE state = 'ready'",
+            (end,),
+        )
+        books.execute("UPDATE lutum_call SET state = 'done', slot = NULL")
         books.commit()
     finally:
         books.close()
@@ -256,22 +261,26 @@ def test_what_ran_is_told_and_not_what_the_model_wrote(tmp_path: Path) -> None:
     assert said.count(", cents=9): ") == 2, said
 
 
-def edit(folder: Path, column: str, change: Callable[[str], str]) -> None:
+def edit(folder: Path, table: str, column: str, change: Callable[[str], str]) -> None:
+    """Change the first text of a column that a change fits."""
     books = sqlite3.connect(folder / "approval-data" / "desk.db")
     try:
-        (text,) = books.execute(f"SELECT {column} FROM lutum_conversation").fetchone()
-        books.execute(f"UPDATE lutum_conversation SET {column} = ?", (change(text),))
+        found = books.execute(f"SELECT rowid, {column} FROM {table}").fetchall()
+        row, new = next((row, new) for row, text in found if (new := change(text)) != text)
+        books.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (new, row))
         books.commit()
     finally:
         books.close()
 
 
 def more_money(text: str) -> str:
-    """Change the effective arguments of the first payment."""
-    plan = json.loads(text)
-    proposed = [call["steps"][0]["arguments"] for call in plan["calls"]]
-    next(each for each in proposed if "cents" in each)["cents"] += 1
-    return json.dumps(plan)
+    """Change the effective arguments of a payment."""
+    steps = json.loads(text)
+    arguments = steps[0].get("arguments", {})
+    if "cents" in arguments:
+        arguments["cents"] += 1
+        return json.dumps(steps)
+    return text
 
 
 def other_message(text: str) -> str:
@@ -285,11 +294,11 @@ def without_a_result(text: str) -> str:
     return json.dumps({**saved, "transcript": json.dumps(transcript)})
 
 
-EDITS: Final[dict[str, tuple[str, Callable[[str], str]]]] = {
-    "arguments": ("plan", more_money),
-    "ticket": ("plan", other_message),
-    "cut off": ("plan", lambda text: text[:-20]),
-    "transcript": ("note", without_a_result),
+EDITS: Final[dict[str, tuple[str, str, Callable[[str], str]]]] = {
+    "arguments": ("lutum_entry", "body", more_money),
+    "ticket": ("lutum_call", "shown", other_message),
+    "cut off": ("lutum_conversation", "record", lambda text: text[:-20]),
+    "transcript": ("lutum_conversation", "session", without_a_result),
 }
 COMMANDS: Final = ("pay", "approve", "resume")
 REFUSING: Final = """
@@ -300,8 +309,9 @@ told = []
 for folder in folders:
     os.chdir(folder)
     said = io.StringIO()
-    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
-        status = __import__(os.path.basename(folder)).main([])
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        name = os.path.basename(folder)
+        status = __import__(name).main(["--approve", "all"] if name == "approve" else [])
     told.append((status, said.getvalue()))
 print(json.dumps(told))
 """
@@ -311,11 +321,12 @@ def test_an_edited_row_is_refused_in_one_line(tmp_path: Path) -> None:
     """What was changed behind the store's back is refused, in one line, and nothing is paid."""
     assert command("pay", tmp_path)[0] == 0
     folders: list[Path] = []
-    for edited, (column, change) in EDITS.items():
-        for name in COMMANDS:
+    for edited, change in EDITS.items():
+        # What waits is listed without its entries, which who decides about it reads.
+        for name in ("approve",) if edited == "arguments" else COMMANDS:
             folders.append(tmp_path / edited / name)
             shutil.copytree(tmp_path / "approval-data", folders[-1] / "approval-data")
-            edit(folders[-1], column, change)
+            edit(folders[-1], *change)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", REFUSING, str(EXAMPLE), *map(str, folders)],
         capture_output=True,

@@ -174,9 +174,8 @@ def test_two_slots_of_one_worker_start_a_call_once(where: str, is_first: bool) -
         early = claimed(other, lease=1)
         clock.move(2)
         late = claimed(store, lease=60)
-        first, second = lambda: other.start(early), lambda: store.start(late)
-        if not is_first:
-            first, second = second, first
+        steps = [lambda: other.start(early), lambda: store.start(late)]
+        first, second = steps if is_first else reversed(steps)
         came = at_once(first, second, Stop("UPDATE lutum_call"))
         assert raised(came) == [StaleError]
         assert isinstance(came[0 if is_first else 1], StaleError)
@@ -336,13 +335,15 @@ def test_two_ends_at_once_release_what_follows_in_the_order(store: Store, other:
     """A call that follows two others in the order of the turn is released by the last of them."""
     calls = [(f"c{at}", "edit", {"path": path}) for at, path in enumerate(("a", "b", "."))]
     store.save("one", asking(*calls), in_order=True)
-    ends = []
-    for worker in (store, other):
+
+    def end_of(worker: Store) -> Callable[[], object]:
         claim = taken(worker)
         result = worker.start(claim).call_sync()
-        ends.append(lambda worker=worker, claim=claim, result=result: worker.finish(claim, result))
+        return lambda: worker.finish(claim, result)
+
+    first, second = end_of(store), end_of(other)
     assert store.claim(Asking) is None
-    assert at_once(ends[0], ends[1], Stop("COMMIT")) == [None, None]
+    assert at_once(first, second, Stop("COMMIT")) == [None, None]
     assert taken(store).call.id == "c2"
 
 

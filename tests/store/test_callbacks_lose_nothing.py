@@ -11,7 +11,7 @@ import pytest
 from pydantic import AfterValidator
 
 from lutum_py import AnyToolCall, RunNormally, ToolContext, Toolset, tool, tool_fn
-from lutum_py.errors import HookError
+from lutum_py.errors import HookError, StoreError
 from lutum_py.execution import Outcome, outcomes_of
 from lutum_py.store import Store
 from lutum_py.testing import ScriptedModel
@@ -227,6 +227,40 @@ def test_a_hook_about_a_call_within_that_raises_loses_nothing(
     assert isinstance(raised, HookError if error in QUIET else error)
     asyncio.run(store.run("one", Desk, hooks=hooks))
     assert set(states(store, Desk).values()) == {"success"}
+
+
+def test_a_result_that_a_hook_raised_about_is_kept_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the answer to that is lost, it is repeated, and is not taken for one that came late."""
+    hooks = Desk.HookSet()
+    left, lost = [Down], list[str]()
+    real = store._write_alone
+
+    @hooks.after(Desk.pay)
+    def once(*given: Any) -> None:
+        if left:
+            raise left.pop()
+
+    def loses(claim: Any, changes: Any, keeps: int | None = None) -> None:
+        real(claim, changes, keeps)
+        if keeps == 0 and not lost:
+            lost.append(claim.call.id)
+            raise StoreError("the answer was lost")
+
+    monkeypatch.setattr(store, "_write_alone", loses)
+    hooks.on(Desk.pay)(lambda _, given: RunNormally(given))
+    store.save("one", opened(asks([("pay", {"cents": 5})])))
+    _, raised = ran(store, Desk, hooks=hooks)
+    assert isinstance(raised, HookError)
+    assert lost == ["c1/1"]
+    asyncio.run(store.run("one", Desk, hooks=hooks))
+    plan = store.load("one", Desk).plan
+    assert plan is not None
+    kinds = [step.kind for row in plan.calls if row.id == "c1/1" for step in row.steps]
+    assert (kinds.count("ended"), kinds.count("late")) == (1, 0)
+    assert set(states(store, Desk).values()) == {"success"}
+    plan.discard()
 
 
 @pytest.mark.parametrize("step", ["_claim", "_asking_trees"])

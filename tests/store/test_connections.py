@@ -35,10 +35,12 @@ from tests.private import (
     store_postgres,
     store_sqlite,
 )
-from tests.store.beside import between, last, made, others
+from tests.store.beside import Watched, between, driver_error, last, made, others
 from tests.store.desk import KEY
 from tests.store.servers import Postgres, Proxy, server
 
+CONNECT = sqlite3.connect
+"""Makes connections as a program has them: one that is watched shows whether it is closed."""
 SECRET = "the prompt of a customer"
 INSERT = "INSERT INTO one VALUES (?, ?)"
 UPDATE = "UPDATE one SET text = text WHERE id = ?"
@@ -461,6 +463,32 @@ def test_sqlite_waits_for_a_file_that_is_locked(tmp_path: Path) -> None:
         assert len(tried) == 3
 
 
+def test_sqlite_goes_on_after_a_step_that_could_not_begin(tmp_path: Path) -> None:
+    """Whoever kept others out too long costs them that step, and none of the later ones."""
+    path = tmp_path / "one.db"
+    with (
+        patch("sqlite3.connect", CONNECT),
+        closing(database_at(path, KEY, behind_pooler=False)) as database,
+        closing(sqlite3.connect(path, isolation_level=None)) as other,
+    ):
+        prepare(database)
+        steps: tuple[Callable[[], object], ...] = (
+            lambda: database.batch((UPDATE, (1,))),
+            lambda: database.beat((UPDATE, (1,))),
+            lambda: database.transact(lambda rows: rows.run(UPDATE, 1)),
+        )
+        for step in steps:
+            other.execute("BEGIN IMMEDIATE")
+            with (
+                patch.object(store_sqlite, "BUSY_SECONDS", 0.05),
+                pytest.raises(StoreError, match=r"locked.*Nothing was changed.*repeat the step"),
+            ):
+                step()
+            other.execute("ROLLBACK")
+            for again in steps:
+                again()
+
+
 def test_what_is_in_memory_has_one_connection() -> None:
     """Each thread sees the same, a renewal too, one after the other."""
     with closing(database_at(":memory:", KEY, behind_pooler=False)) as database:
@@ -506,6 +534,23 @@ def test_connections_that_were_lost_while_idle_are_made_anew(postgres: Postgres)
         assert database.beat((UPDATE, (1,))) == [(1, [])]
         with database.read(), database.read(), database.read():
             pass
+
+
+def test_a_connection_of_sqlite_that_was_given_up_is_not_lent_again(tmp_path: Path) -> None:
+    """One that could not begin is closed, which a connection of SQLite tells nobody."""
+
+    def fails(_connection: Any, sql: str, is_done: bool) -> None:
+        if sql == "BEGIN IMMEDIATE" and not is_done:
+            raise driver_error("database or disk is full")
+
+    with (
+        closing(database_at(tmp_path / "db", KEY, behind_pooler=False)) as database,
+        patch.object(Watched, "close", sqlite3.Connection.close),
+    ):
+        prepare(database)
+        with between(fails), pytest.raises(StoreError, match="is full"):
+            database.batch((UPDATE, (1,)))
+        assert database.batch((UPDATE, (1,))) == [(1, [])]
 
 
 # Answers that are lost.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from lutum_py.errors import (
     StoreError,
 )
 from lutum_py.store import Store, open_store
-from tests.store.beside import others
+from tests.store.beside import Clock, others
 from tests.store.desk import (
     ASK,
     KEY,
@@ -392,3 +393,93 @@ def test_hooks_are_asked_about_what_was_loaded_however_often(store: Store) -> No
     assert last is not None
     assert [row.state for row in last.calls] == ["finished", "finished"]
     last.discard()
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda store: store.wait(None),
+        lambda store: store.wait(float("inf")),
+        lambda store: store.ids(limit=-1),
+        lambda store: store.ids(limit="2"),
+        lambda store: store.ids(after="a\0"),
+        lambda store: store.settled(limit=True),
+        lambda store: store.settled(after=None),
+        lambda store: store.unchanged_since(float("nan")),
+        lambda store: store.unchanged_since(-1),
+        lambda store: store.unchanged_since(1, limit=1.5),
+        lambda store: store.waiting(limit=-1),
+        lambda store: store.waiting(tool="\ud800"),
+        lambda store: store.waiting(older_than="1"),
+        lambda store: store.waiting(older_than=1e300),
+        lambda store: store.waiting(after="one"),
+        lambda store: store.waiting(after=("one", 1)),
+    ],
+)
+def test_a_page_that_does_not_fit_is_refused_before_the_database_is_asked(
+    store: Store, look: Any
+) -> None:
+    """It is a mistake of the caller, in the same words on both databases."""
+    store.save("one", plan_of(PAY))
+    with pytest.raises(InvalidValueError, match=r"is not a|is not the|Pass a"):
+        look(store)
+
+
+def test_pages_and_filters_show_each_once(store: Store) -> None:
+    """Page by page, and by tool and age, it is what the whole list has."""
+    for id in ("a", "b"):
+        store.save(id, plan_of(PAY, ("c3", "pay", {"cents": 6})))
+    every = store.waiting()
+    assert [(each.id, each.call_id) for each in every] == [
+        (id, call) for id in "ab" for call in ("c1", "c3")
+    ]
+    last = (every[1].id, every[1].call_id)
+    assert store.waiting(limit=2) + store.waiting(after=last, limit=2) == every
+    assert store.waiting("a", tool="pay", older_than=0) == every[:2]
+    assert store.waiting(tool="look") == store.waiting(older_than=60) == []
+    assert store.ids(after="a", limit=1) == store.unchanged_since(0)[1:] == ["b"]
+    assert store.unchanged_since(60) == store.unchanged_since(0, limit=0) == []
+
+
+def test_nobody_waits_in_a_busy_loop_beside_a_call_in_doubt(store: Store, clock: Clock) -> None:
+    """A lease that has run out wakes nobody any more: whoever wanted the call has claimed it."""
+    store.save("one", plan_of(LOOK))
+    claim = store.claim(Desk, lease=1)
+    assert claim is not None
+    store.start(claim)
+    clock.move(2)
+    began = monotonic()
+    store.wait(0.3)
+    assert monotonic() - began > 0.25
+
+
+def test_a_wait_ends_with_the_next_lease(store: Store, clock: Clock) -> None:
+    """Then the call may be claimed again."""
+    store.save("one", plan_of(LOOK))
+    assert store.claim(Desk, lease=0.01) is not None
+    began = monotonic()
+    store.wait()
+    assert monotonic() - began < 0.7
+
+
+def test_a_conversation_is_deleted_unless_somebody_is_at_a_call_of_it(
+    store: Store, clock: Clock
+) -> None:
+    """A claim whose lease ran out before its start keeps nobody, and cannot start any more."""
+    store.save("one", plan_of(LOOK))
+    claim = store.claim(Desk, lease=1)
+    assert claim is not None
+    with pytest.raises(MisuseError, match=r"'one' is not deleted: its call 'c2' .* is claimed"):
+        store.delete("one")
+    clock.move(2)
+    store.delete("one")
+    assert store.ids() == []
+    with pytest.raises(StaleError, match="not open any more"):
+        store.start(claim)
+    store.save("one", plan_of(LOOK))
+    store.start(claimed(store))
+    clock.move(100)
+    with pytest.raises(MisuseError, match="or is in doubt"):
+        store.delete("one")
+    with pytest.raises(StoreError, match="no conversation 'two'"):
+        store.delete("two")

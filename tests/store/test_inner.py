@@ -142,6 +142,23 @@ def test_others_of_the_round_are_not_touched_by_a_call_that_asks(store: Store) -
     assert [each.is_success for each in committed(store)] == [True, True]
 
 
+def test_what_came_too_late_makes_no_request_void(store: Store, clock: Clock) -> None:
+    """Whoever has the call by then goes on with what it requests."""
+    store.save("one", opened(asks([NOTE])))
+    first = claimed(store, lease=1)
+    late = outcome_of(store, first)
+    clock.move(2)
+    second = claimed(store)
+    outcome = outcome_of(store, second)
+    with pytest.raises(StaleError):
+        store.finish(first, late, hooks=let_pass)
+    store.finish(second, outcome, hooks=let_pass)
+    assert looked(store) == {"c1": "awaiting", "c1/1": "pending"}
+    done(store, claimed(store))
+    done(store, claimed(store))
+    assert committed(store)[0].output == [["c1/1 success"]]
+
+
 def test_what_was_asked_without_hooks_is_not_decided_about_by_those_of_another(
     store: Store,
 ) -> None:

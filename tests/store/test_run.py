@@ -6,7 +6,8 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import count
 from typing import Any, ClassVar
 
 import pytest
@@ -18,8 +19,9 @@ from lutum_py.sinks import CallEvent
 from lutum_py.store import Claim, Store, Stored, _run, open_store
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
-from tests.store.beside import Clock, between, driver_error
+from tests.store.beside import Clock, between, driver_error, others
 from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, claimed, plan_of, started, states
+from tests.store.servers import Postgres, Proxy
 
 
 class Gate:
@@ -285,15 +287,131 @@ def test_a_run_that_is_cancelled_at_a_step_leaves_nothing_claimed(store: Store, 
     store.release(claimed_of(store))
 
 
+def test_a_run_that_is_cancelled_leaves_nothing_behind(store: Store) -> None:
+    """After whichever statement that is: no claim, no lease, no thread, and within a second."""
+    told = 0
+    tasks = list[Any]()  # with their errors, whose frames keep what was not given back
+
+    async def cut_at(number: int) -> float | None:
+        nonlocal told
+        told, at = 0, list[float]()
+        Gate().may_end.set()
+        loop = asyncio.get_running_loop()
+
+        def cut(_: Any, sql: str, is_done: bool) -> None:
+            nonlocal told
+            told += is_done
+            if is_done and told == number:
+                at.append(time.monotonic())
+                loop.call_soon_threadsafe(task.cancel)
+
+        task = asyncio.create_task(store.run(f"r{number}", Hall, grace=0, limit=1))
+        tasks.append(task)
+        with between(cut):
+            await asyncio.wait([task], timeout=20)
+        assert task.done()
+        return time.monotonic() - at[0] if at else None
+
+    for number in count(1):
+        round_ = Hall.read_turn(ScriptedModel.tool_calls(*waits("a", "b"))).round  # type: ignore[union-attr]
+        store.save(f"r{number}", round_.plan())
+        took = asyncio.run(cut_at(number))
+        with others() as rows:
+            claims = rows.all("SELECT call FROM lutum_call WHERE claim IS NOT NULL")
+            assert (claims, rows.all("SELECT id FROM lutum_worker")) == ([], [])
+        assert "lutum-lease" not in [thread.name for thread in threading.enumerate()]
+        known = {"pending", "success", "indeterminate"}
+        assert set(ran(store.load(f"r{number}", Hall)).values()) <= known
+        if took is None:
+            break
+        assert took < 1
+    assert number > 12
+
+
+@pytest.mark.parametrize("step", ["claim", "start"])
+def test_a_loop_that_is_closed_leaves_nothing_claimed(store: Store, step: str) -> None:
+    """Whoever returns from `asyncio.run` while a run goes on lets it end first."""
+    number = 0
+
+    async def go() -> None:
+        gate = Gate()
+        loop = asyncio.get_running_loop()
+        meanwhile = asyncio.Event()
+
+        def slow(_: Any, sql: str, is_done: bool) -> None:
+            nonlocal number
+            if not is_done and "UPDATE lutum_call SET" in sql:
+                number += 1
+                if number == ["claim", "start"].index(step) + 1:
+                    loop.call_soon_threadsafe(meanwhile.set)
+                    time.sleep(0.1)
+
+        hooks.enter_context(between(slow))
+        tasks.append(asyncio.create_task(store.run("one", Hall, grace=0)))
+        await asyncio.wait_for(meanwhile.wait(), 20)
+        assert gate.seen == []
+
+    tasks = list[Any]()
+    kept(store, *waits("a"))
+    with ExitStack() as hooks:
+        asyncio.run(go())
+    assert tasks[0].cancelled()
+    assert states_of(store) == {"c0": "pending"}
+    store.release(claimed_of(store))
+
+
+@pytest.mark.parametrize("when", ["a step", "a tool"])
+def test_a_run_that_is_cancelled_waits_for_no_answer(postgres: Postgres, when: str) -> None:
+    """Where the network swallows everything, it returns within a second, with what is known."""
+    proxy = Proxy(postgres.port)
+    where = postgres.fresh().replace(str(postgres.port), str(proxy.port))
+    where += ("&" if "?" in where else "?") + "connect_timeout=2"  # the loop waits for its threads
+
+    async def go(store: Store) -> tuple[float, Any]:
+        gate = Gate()
+        kept(store, *waits("a"))
+        loop = asyncio.get_running_loop()
+        swallowed = asyncio.Event()
+
+        def swallow(_: Any, sql: str, is_done: bool) -> None:
+            if when == "a step" and "UPDATE lutum_call SET" in sql:
+                proxy.swallows = True
+                loop.call_soon_threadsafe(swallowed.set)
+
+        with between(swallow):
+            task = asyncio.create_task(store.run("one", Hall, lease=0.3, grace=0))
+            if when == "a tool":
+                await asyncio.wait_for(gate.began.wait(), 20)
+                proxy.swallows = True
+                swallowed.set()
+            await asyncio.wait_for(swallowed.wait(), 20)
+            await asyncio.sleep(0.2)  # a renewal waits for its answer too
+            began = time.monotonic()
+            task.cancel()
+            await asyncio.wait([task], timeout=20)
+        took = time.monotonic() - began
+        with pytest.raises(asyncio.CancelledError) as caught:
+            task.result()
+        return took, outcomes_of(caught.value)
+
+    try:
+        with open_store(where, key=KEY) as store:
+            took, outcomes = asyncio.run(go(store))
+    finally:
+        proxy.close()
+    assert took < 1
+    assert [each.status for each in outcomes] == ["indeterminate"] * (when == "a tool")
+
+
 def renewals(store: Store, monkeypatch: pytest.MonkeyPatch, renew: Callable[[int], object]) -> None:
     """Call a function before each renewal of the leases of a store, with its number."""
-    real, count = store._database.beat, 0
+    real, number = store._database.beat, 0
 
     def beat(*statements: Any) -> Any:
-        nonlocal count
+        nonlocal number
         if statements[0][0].startswith("UPDATE lutum_worker"):
-            count += 1
-            renew(count)
+            number += 1
+            renew(number)
         return real(*statements)
 
     monkeypatch.setattr(store._database, "beat", beat)
@@ -310,10 +428,10 @@ def test_a_lease_is_renewed_while_a_tool_runs(
         renewed = asyncio.Event()
         loop = asyncio.get_running_loop()
 
-        def renew(count: int) -> None:
-            if count == 1:
+        def renew(number: int) -> None:
+            if number == 1:
                 raise StoreError("away for a moment")
-            if count == 6:  # two leases later
+            if number == 6:  # two leases later
                 loop.call_soon_threadsafe(renewed.set)
 
         renewals(store, monkeypatch, renew)
@@ -397,10 +515,10 @@ def test_a_lease_that_runs_out_stops_no_tool(error: Exception) -> None:
         kept(store, *waits("a"))
         loop = asyncio.get_running_loop()
 
-        def away(count: int) -> None:
-            if count == 7:  # the lease is over since the third
+        def away(number: int) -> None:
+            if number == 7:  # the lease is over since the third
                 loop.call_soon_threadsafe(loop.call_later, 0.1, gate.may_end.set)
-            if count <= 7:
+            if number <= 7:
                 raise error
 
         renewals(store, monkeypatch, away)
@@ -542,29 +660,84 @@ def test_a_database_that_fails_ends_the_run_with_what_is_known(
     assert len(outcomes_of(caught.value)) == (step == "finish")
 
 
-@pytest.mark.parametrize("step", ["start", "finish"])
-def test_a_step_that_fails_is_repeated_until_it_is_on_record(store: Store, step: str) -> None:
-    """A database that is away for a while costs no outcome, and no call starts twice."""
-    left = ["start", "finish"].index(step)
-    failed = 0
+def fails_at(number: int, times: int, then: Callable[[], object] = lambda: None) -> Any:
+    """Let the database fail so many times at a change of a call that was claimed, from which on."""
+    left, failed = number, 0
 
     def fails(_: Any, sql: str, is_done: bool) -> None:
         nonlocal left, failed
-        if not is_done and "UPDATE lutum_call SET n = " in sql:
+        if not is_done and ("UPDATE lutum_call SET n = " in sql or "SET claim = NULL" in sql):
             left -= 1
-            if left < 0 and failed < 4:
+            if left < 0 and failed < times:
                 failed += 1
+                then()
                 raise driver_error("away")
 
+    return between(fails)
+
+
+@pytest.mark.parametrize("step", ["start", "finish"])
+def test_a_step_that_fails_is_repeated_until_it_is_on_record(store: Store, step: str) -> None:
+    """A database that is away for a while costs no outcome, and no call starts twice."""
+    failed = list[str]()
     kept(store, ("c0", "key", {}))
-    with between(fails):
+    with fails_at(["start", "finish"].index(step), 4, lambda: failed.append(step)):
         plan = asyncio.run(store.run("one", Hall)).plan
-    assert failed == 4
+    assert len(failed) == 4
     assert plan is not None
     kinds = [step.kind for step in plan.calls[0].steps]
     assert kinds[-3:] == ["started", "ended", "recorded"]
     assert kinds.count("started") == 1
     plan.discard()
+
+
+def test_an_outcome_is_on_record_though_the_run_is_cancelled_meanwhile(store: Store) -> None:
+    """A database that fails for a moment just then does not leave the call in doubt."""
+
+    async def go() -> None:
+        kept(store, ("c0", "key", {}), ("c1", "key", {}))
+        loop = asyncio.get_running_loop()
+        task = asyncio.create_task(store.run("one", Hall, limit=1))
+        with fails_at(1, 3, lambda: loop.call_soon_threadsafe(task.cancel)):
+            await asyncio.wait([task], timeout=20)
+        assert task.cancelled()
+
+    asyncio.run(go())
+    assert states_of(store) == {"c0": "success", "c1": "pending"}
+
+
+@pytest.mark.parametrize("when", ["context", "around", "started"])
+def test_a_call_is_given_back_though_the_database_fails_for_a_moment(
+    store: Store, when: str
+) -> None:
+    """Its tool was not started, so whoever comes next may claim it at once."""
+
+    def context(call: AnyToolCall) -> ToolContext:
+        raise MisuseError("no context")
+
+    @contextmanager
+    def around(call: AnyToolCall) -> Any:
+        raise OSError("closed")
+        yield
+
+    def on_event(event: CallEvent) -> None:
+        raise KeyboardInterrupt
+
+    options: dict[str, dict[str, Any]] = {
+        "context": {"context": context},
+        "around": {"around": around},
+        "started": {"on_event": on_event},
+    }
+    kept(store, ("c0", "key", {}))
+    with (
+        fails_at(int(when == "started"), 2),
+        pytest.raises((MisuseError, ExecutionErrors, KeyboardInterrupt)),
+    ):
+        asyncio.run(store.run("one", Hall, **options[when]))
+    assert states_of(store) == {"c0": "pending"}
+    claim = claimed_of(store)
+    assert not claim.in_doubt
+    store.release(claim)
 
 
 def test_somebody_who_was_quicker_is_let_be(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

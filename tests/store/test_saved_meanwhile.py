@@ -90,6 +90,51 @@ def test_a_plan_whose_save_failed_as_it_ended_is_saved_again_and_not_run(store: 
     assert states(store) == {"c2": "pending"}
 
 
+def test_a_plan_whose_save_was_interrupted_as_it_ended_is_saved_again(store: Store) -> None:
+    """Ctrl+C loses no plan, and nobody knows either whether it is on record."""
+
+    def interrupts(connection: Any, sql: str, is_done: bool) -> None:
+        if sql == "COMMIT" and not is_done:
+            raise KeyboardInterrupt
+
+    plan = plan_of(LOOK)
+    with between(interrupts), pytest.raises(KeyboardInterrupt):
+        store.save("one", plan)
+    assert store.save("one", plan) == 1
+    assert states(store) == {"c2": "pending"}
+
+
+def test_a_plan_that_may_be_on_record_is_saved_as_no_other_conversation(store: Store) -> None:
+    """The answer to the COMMIT was lost: its calls are not run in two places."""
+
+    def fails(connection: Any, sql: str, is_done: bool) -> None:
+        if sql == "COMMIT" and is_done:
+            raise driver_error("the answer was lost")
+
+    plan = plan_of(LOOK)
+    with between(fails), pytest.raises(StoreError):
+        store.save("one", plan)
+    with pytest.raises(RoundClosedError, match="already handed over"):
+        store.save("two", plan)
+    assert store.ids() == ["one"]
+
+
+def test_a_round_that_has_ended_is_not_saved_after_a_failure_either(store: Store) -> None:
+    """A database that fails makes no committed round an open one again."""
+
+    def fails(connection: Any, sql: str, is_done: bool) -> None:
+        if sql.startswith("BEGIN") and not is_done:
+            raise driver_error("the server is away")
+
+    plan = plan_of(LOOK)
+    plan.discard()
+    with between(fails), pytest.raises(StoreError):
+        store.save("one", plan)
+    with pytest.raises(RoundClosedError, match="already discarded"):
+        store.save("one", plan)
+    assert store.ids() == []
+
+
 def test_what_is_done_in_a_loaded_plan_while_it_is_saved_is_on_record(store: Store) -> None:
     """A decision that a plan takes in is not lost because somebody saves it at this moment."""
     store.save("one", plan_of(("c1", "pay", {"cents": 5})))

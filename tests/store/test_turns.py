@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,10 +23,10 @@ from lutum_py import (
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.errors import InvalidValueError, MisuseError, OutcomeUnknown
 from lutum_py.execution import execute, run
-from lutum_py.store import Claim, Store, open_store
+from lutum_py.store import Claim, Store, Waiting, open_store
 from lutum_py.testing import ScriptedModel
 from tests.inner_tools import asks, opened, steps
-from tests.store.beside import Clock, others, sealed
+from tests.store.beside import Clock, between, others, sealed
 from tests.store.desk import KEY
 from tests.store.test_kills import killed
 
@@ -347,6 +349,102 @@ def test_who_gave_way_to_others_follows_its_own_round(store: Store) -> None:
     waits_again(store, "b", "x")
     finish(store, other)
     assert claims(store, "b") == {}
+
+
+def test_decisions_about_one_round_wait_for_each_other_in_no_deadlock(store: Store) -> None:
+    """Each is one transaction, also where it looks at the order of all calls of the round."""
+    store.save("one", plan_of(*(f"wipe {path}" for path in "abcdefgh")), in_order=True)
+    began: list[str] = []
+    gate = threading.Barrier(4)
+
+    def begins(connection: Any, sql: str, is_done: bool) -> None:
+        if is_done and ("READ WRITE" in sql or "IMMEDIATE" in sql):
+            began.append(sql)
+
+    def decides(some: list[Waiting]) -> None:
+        gate.wait(20)
+        for waiting in some:
+            store.decide("one", waiting.approve(), Files)
+
+    every = store.waiting()
+    with between(begins):
+        running = [threading.Thread(target=decides, args=(every[at::4],)) for at in range(4)]
+        for each in running:
+            each.start()
+        for each in running:
+            each.join(60)
+    assert store.waiting() == []
+    assert len(began) == 8
+
+
+def suspend(store: Store, claim: Claim) -> None:
+    call = store.start(claim)
+    call.start()
+    store.finish(claim, call.suspend(SuspendTicket()))
+
+
+ENDS: dict[str, Callable[[Store, Claim], object]] = {
+    "result": finish,
+    "waits": suspend,
+    "given back": lambda store, claim: store.release(claim),
+    "taken back": lambda store, claim: taken_back(store, claim),
+    "given up": lambda store, claim: store.save("a", None, version=store.load("a").version),
+    "saved again": lambda store, claim: skipped(store),
+}
+
+
+def taken_back(store: Store, claim: Claim) -> None:
+    store.start(claim)
+    store._take_back(claim)
+
+
+def skipped(store: Store) -> None:
+    stored = store.load("a", Files)
+    assert stored.plan is not None
+    stored.plan.record(stored.plan.pending[0].reject("Not now."))
+    store.save("a", stored.plan, version=stored.version)
+
+
+@pytest.mark.parametrize("way", ENDS)
+def test_whoever_gave_way_goes_on_once_the_other_is_over(store: Store, way: str) -> None:
+    """It does not wait for the end of a lease that nobody has any more, however it was left."""
+    store.save("a", plan_of("edit x"), across=["files"])
+    store.save("b", plan_of("edit x"), across=["files"])
+    first = store.claim(Files, id="a", lease=600)
+    assert first is not None
+    assert claims(store, "b") == {}
+    ENDS[way](store, first)
+    assert set(claims(store, "b")) == {"c0"}
+
+
+def test_a_conversation_whose_call_gives_way_is_deleted(store: Store) -> None:
+    """Nobody has that call."""
+    store.save("a", plan_of("edit x"), across=["files"])
+    store.save("b", plan_of("edit x"), across=["files"])
+    assert set(claims(store)) == {"a c0"}
+    store.delete("b")
+    assert store.ids() == ["a"]
+
+
+def test_whoever_gives_way_as_the_other_ends_is_not_forgotten(store: Store, where: str) -> None:
+    """An end between its look and what it writes about itself comes first, or wakes it."""
+    store.save("a", plan_of("edit x"), across=["files"])
+    store.save("b", plan_of("edit x"), across=["files"])
+    first = store.claim(Files, id="a", lease=600)
+    assert first is not None
+    outcome = store.start(first).call_sync()
+    ending: list[threading.Thread] = []
+
+    def ends(connection: Any, sql: str, is_done: bool) -> None:
+        if "claim IS NOT NULL" in sql and is_done and not ending:
+            ending.append(threading.Thread(target=other.finish, args=(first, outcome)))
+            ending[0].start()
+            ending[0].join(0.3)  # without a lock it is over now
+
+    with open_store(where, key=KEY) as other, between(ends):
+        found = claims(store, "b")
+        ending[0].join(10)
+        assert set(found | claims(store, "b")) == {"c0"}
 
 
 @pytest.mark.parametrize("is_held", [False, True])
