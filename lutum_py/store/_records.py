@@ -728,7 +728,9 @@ class _Writing:
         changes = made.of(entries, order, _records_of(self.record))
         is_other = bool(known) and order != before
         again = made.ordered(order) if is_other else []
-        done = rows.many([*statements(changes), *(row.grow(row.n) for row in again)])
+        # Who has claimed a call under the old order would write that again as it starts the call.
+        moved = [row.update(row.n) if row.state in CLAIMABLE else row.grow(row.n) for row in again]
+        done = rows.many([*statements(changes), *moved])
         assert all(count == 1 for count, _ in done), "the rows are locked"
         is_within = any(change.row.root != change.row.call for change in changes)
         if is_other or order.in_order or is_within:
