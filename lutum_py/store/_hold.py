@@ -303,7 +303,7 @@ class Held(Generic[T_co]):
         records, toolset, is_any = self._records, cast("Any", self._hold._toolset), False
         hooks, on_event = options.get("hooks"), options.get("on_event")
         once = [tool.name for tool in toolset if not tool.definition.idempotent]
-        passed = records._leases.running()
+        passed = records._leases.running(self.id)
         wanted = Wanted(self.id, passed=passed, again=once, only_again=True)
         while claims := await in_thread(records._claim, toolset, wanted, lease, 1):
             (claim,) = claims

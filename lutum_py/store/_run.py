@@ -168,7 +168,7 @@ class Worker:
         if self.is_stopping or free <= 0:
             return set()
         again = [tool.name for tool in self.toolset if tool.definition.idempotent]
-        here = self.claims._leases.running()
+        here = self.claims._leases.running(self.id)
         passed = [*here, *((self.id, call) for call in self._left)]
         wanted = Wanted(self.id, self.beat.id, passed, again)
         try:

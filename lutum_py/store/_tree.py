@@ -22,6 +22,7 @@ from .._call.outcomes import NotEnded, SuspendedCall
 from .._round.ending import ResultLike, as_results, owes_after_hooks
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import check_bytes
+from .._text.json import shorten
 from .._transcript.result import dump_result
 from ..errors import PlanError, StoreError
 from ._claim_order import ClaimOrder
@@ -310,6 +311,7 @@ class Changes:
         else:  # to read it is to read the call of the turn
             root = self.rows[by].root
             data = {"record": self.rows[root].parsed_body.data["record"], "requested_by": by}
+        check_call_id(self.head.id, id)
         place = next(self.places.setdefault(by, count(self.known.get(by, 0))))
         name, text = "" if call is None else call.name, dumped(data)
         return SavedCall(
@@ -341,6 +343,24 @@ class Changes:
             )
         except ValueError as error:
             raise PlanError(f"What waits of call {id!r} is not JSON: {error}") from error
+
+
+_LONGEST_KEY = 2600
+"""How many bytes PostgreSQL takes in a key of an index, less what is beside the texts."""
+
+
+def check_call_id(id: str, call: str) -> None:
+    """Refuse the id of a call that no database keeps: a model or its server made it up.
+
+    Raises:
+        PlanError: It has a NUL, or is too long beside that of the conversation.
+    """
+    if "\0" in call or len(f"{id}{call}".encode()) > _LONGEST_KEY:
+        raise PlanError(
+            f"The call id {shorten(call)} of conversation {shorten(id)} has a NUL, or both together "
+            f"are longer than {_LONGEST_KEY:,} bytes, so that no store keeps the call. Give the "
+            "round up with `plan.discard`, and ask the model again."
+        )
 
 
 _DONE: tuple[State, None] = ("done", None)
