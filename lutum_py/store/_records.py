@@ -45,7 +45,7 @@ from ._rows import (
     prepare,
 )
 from ._session_text import opened_session, session_text
-from ._tree import Change, Changes, Plan, Tree
+from ._tree import Change, Changes, Plan, Tree, root_of
 from ._values import Stored, Waiting, waiting_of
 
 T = TypeVar("T")
@@ -761,12 +761,15 @@ def _records_of(record: dict[str, Any]) -> dict[str, Any]:
     # What the provider ran for the model counts for what a policy allows each of the calls.
     beside = [item for item in turn["items"] if item["type"] == "server_tool"]
     by_id = {each["id"]: each for each in record["calls"]}
+    asked = {item["id"]: item for item in turn["items"] if item["type"] == "tool_call"}
+    trees: dict[str, list[str]] = {}
+    for id in asked:
+        trees.setdefault(root_of(id, asked), []).append(id)
     return {
-        item["id"]: {
+        root: {
             **record,
-            "turn": {**turn, "items": [*beside, item], "payload": None},
-            "calls": [by_id[item["id"]]] if item["id"] in by_id else [],
+            "turn": {**turn, "items": [*beside, *map(asked.__getitem__, ids)], "payload": None},
+            "calls": [by_id[id] for id in ids if id in by_id],
         }
-        for item in turn["items"]
-        if item["type"] == "tool_call"
+        for root, ids in trees.items()
     }

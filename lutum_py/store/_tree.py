@@ -8,7 +8,7 @@ a call is decided in one place, its history, and a claim costs the same in a rou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import count
 from time import time
@@ -243,7 +243,7 @@ class Changes:
         Args:
             entries: The entries.
             order: How the calls of the round are given out.
-            records: What is needed to read each call of a turn that has no row yet.
+            records: What is needed to read each tree of a turn that has no row yet, by its root.
         """
         self.records = records
         self.owes_after = owes_after_hooks(self.plan)
@@ -305,7 +305,11 @@ class Changes:
         """Make the row of a call that another requested, or of one of a new round."""
         by = first["steps"][0].get("by")  # the call that requested it
         if by is None:
-            root, data = id, {"record": self.records[id]}
+            root = root_of(id, self.records)
+            data = {"record": self.records[root]}
+            items = self.records[root]["turn"]["items"]
+            if sum(item["type"] == "tool_call" for item in items) > 1:
+                data["requested"] = True  # to read it is to read all calls of the tree
             if program := self.plan.ancestors(id):
                 data["ancestors"] = [asdict(each) for each in program]
         else:  # to read it is to read the call of the turn
@@ -343,6 +347,20 @@ class Changes:
             )
         except ValueError as error:
             raise PlanError(f"What waits of call {id!r} is not JSON: {error}") from error
+
+
+def root_of(id: str, ids: Container[str]) -> str:
+    """Return the id of the call in whose tree a call of the turn is: mostly its own.
+
+    Which call `c1/1` the call `c1` requests depends on whether the model named one so itself. So
+    these are read together.
+
+    Args:
+        id: The call.
+        ids: The ids of the turn, or those of its trees.
+    """
+    ends = (at for at, letter in enumerate(id) if letter == "/")
+    return next((id[:at] for at in ends if id[:at] in ids), id)
 
 
 _LONGEST_KEY = 2600
