@@ -54,13 +54,13 @@ class Leases:
                 beat.end()
 
     def running(self, id: str) -> list[tuple[str, str]]:
-        """Return the calls of a conversation that run here, by conversation and id.
+        """Return the calls of a conversation that run here, each with that conversation.
 
         A renewal may be late, and they are then not in doubt for the others of this process.
         """
         with self._lock:
-            keys = [key for beat in self._beats.values() for key in beat.watching()]
-        return [key[:2] for key in keys if key[0] == id]
+            running = [key[:2] for beat in self._beats.values() for key in beat.watching()]
+        return [key for key in running if key[0] == id]
 
 
 class Beat:

@@ -45,7 +45,7 @@ from ._rows import (
     prepare,
 )
 from ._session_text import opened_session, session_text
-from ._tree import Change, Changes, Plan, Tree
+from ._tree import Change, Changes, Plan, Tree, root_of
 from ._values import Stored, Waiting, waiting_of
 
 T = TypeVar("T")
@@ -725,7 +725,9 @@ class _Writing:
         changes = made.of(entries, order, _records_of(self.record))
         is_other = bool(known) and order != before
         again = made.ordered(order) if is_other else []
-        done = rows.many([*statements(changes), *(row.grow(row.n) for row in again)])
+        # Who has claimed a call under the old order would write that again as it starts the call.
+        moved = [row.update(row.n) if row.state in CLAIMABLE else row.grow(row.n) for row in again]
+        done = rows.many([*statements(changes), *moved])
         assert all(count == 1 for count, _ in done), "the rows are locked"
         is_within = any(change.row.root != change.row.call for change in changes)
         if is_other or order.in_order or is_within:
@@ -756,12 +758,15 @@ def _records_of(record: dict[str, Any]) -> dict[str, Any]:
     # What the provider ran for the model counts for what a policy allows each of the calls.
     beside = [item for item in turn["items"] if item["type"] == "server_tool"]
     by_id = {each["id"]: each for each in record["calls"]}
+    asked = {item["id"]: item for item in turn["items"] if item["type"] == "tool_call"}
+    trees: dict[str, list[str]] = {}
+    for id in asked:
+        trees.setdefault(root_of(id, asked), []).append(id)
     return {
-        item["id"]: {
+        root: {
             **record,
-            "turn": {**turn, "items": [*beside, item], "payload": None},
-            "calls": [by_id[item["id"]]] if item["id"] in by_id else [],
+            "turn": {**turn, "items": [*beside, *map(asked.__getitem__, ids)], "payload": None},
+            "calls": [by_id[id] for id in ids if id in by_id],
         }
-        for item in turn["items"]
-        if item["type"] == "tool_call"
+        for root, ids in trees.items()
     }

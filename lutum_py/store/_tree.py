@@ -8,7 +8,7 @@ a call is decided in one place, its history, and a claim costs the same in a rou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import count
 from time import time
@@ -22,6 +22,7 @@ from .._call.outcomes import NotEnded, SuspendedCall
 from .._round.ending import ResultLike, as_results, owes_after_hooks
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import check_bytes
+from .._text.json import shorten
 from .._transcript.result import dump_result
 from ..errors import PlanError, StoreError
 from ._claim_order import ClaimOrder
@@ -245,7 +246,7 @@ class Changes:
         Args:
             entries: The entries.
             order: How the calls of the round are given out.
-            records: What is needed to read each call of a turn that has no row yet.
+            records: What is needed to read each tree of a turn that has no row yet, by its root.
         """
         self.records = records
         self.owes_after = owes_after_hooks(self.plan)
@@ -307,12 +308,17 @@ class Changes:
         """Make the row of a call that another requested, or of one of a new round."""
         by = first["steps"][0].get("by")  # the call that requested it
         if by is None:
-            root, data = id, {"record": self.records[id]}
+            root = root_of(id, self.records)
+            data = {"record": self.records[root]}
+            items = self.records[root]["turn"]["items"]
+            if sum(item["type"] == "tool_call" for item in items) > 1:
+                data["requested"] = True  # to read it is to read all calls of the tree
             if program := self.plan.ancestors(id):
                 data["ancestors"] = [asdict(each) for each in program]
         else:  # to read it is to read the call of the turn
             root = self.rows[by].root
             data = {"record": self.rows[root].parsed_body.data["record"], "requested_by": by}
+        check_call_id(self.head.id, id)
         place = next(self.places.setdefault(by, count(self.known.get(by, 0))))
         name, text = "" if call is None else call.name, dumped(data)
         return SavedCall(
@@ -344,6 +350,38 @@ class Changes:
             )
         except ValueError as error:
             raise PlanError(f"What waits of call {id!r} is not JSON: {error}") from error
+
+
+def root_of(id: str, ids: Container[str]) -> str:
+    """Return the id of the call in whose tree a call of the turn is: mostly its own.
+
+    Which call `c1/1` the call `c1` requests depends on whether the model named one so itself. So
+    these are read together.
+
+    Args:
+        id: The call.
+        ids: The ids of the turn, or those of its trees.
+    """
+    ends = (at for at, letter in enumerate(id) if letter == "/")
+    return next((id[:at] for at in ends if id[:at] in ids), id)
+
+
+_LONGEST_KEY = 2600
+"""How many bytes PostgreSQL takes in a key of an index, less what is beside the texts."""
+
+
+def check_call_id(id: str, call: str) -> None:
+    """Refuse the id of a call that no database keeps: a model or its server made it up.
+
+    Raises:
+        PlanError: It has a NUL, or is too long beside that of the conversation.
+    """
+    if "\0" in call or len(f"{id}{call}".encode()) > _LONGEST_KEY:
+        raise PlanError(
+            f"The call id {shorten(call)} of conversation {shorten(id)} has a NUL, or both together "
+            f"are longer than {_LONGEST_KEY:,} bytes, so that no store keeps the call. Give the "
+            "round up with `plan.discard`, and ask the model again."
+        )
 
 
 _DONE: tuple[State, None] = ("done", None)

@@ -483,3 +483,21 @@ def test_a_conversation_is_deleted_unless_somebody_is_at_a_call_of_it(
         store.delete("one")
     with pytest.raises(StoreError, match="no conversation 'two'"):
         store.delete("two")
+
+
+@pytest.mark.parametrize("call", ["a\0b", "".join(chr(0x10000 + 7 * at) for at in range(700))])
+def test_a_call_id_that_no_database_keeps_is_refused_and_named(store: Store, call: str) -> None:
+    """A model or its server made it up: both databases refuse it alike, and the plan stays open."""
+    plan = plan_of(LOOK, (call, "look", {"place": "x"}))
+    with pytest.raises(PlanError, match="call id .* has a NUL, or .* ask the model again"):
+        store.save("one", plan)
+    assert store.ids() == []
+    plan.discard()
+
+
+def test_a_call_id_may_be_as_long_as_a_model_makes_it(store: Store) -> None:
+    """Together with that of its conversation it fits in a key of either database."""
+    call = "".join(chr(0x10000 + 7 * at) for at in range(600))
+    store.save("one" * 60, plan_of((call, "pay", {"cents": 5})))
+    (waiting,) = store.waiting()
+    assert waiting.call_id == call

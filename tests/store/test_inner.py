@@ -33,6 +33,7 @@ from lutum_py.errors import (
     StaleError,
 )
 from lutum_py.execution import execute, outcomes_of
+from lutum_py.execution import run as run_plan
 from lutum_py.sinks import CallEvent
 from lutum_py.store import Claim, Store, Stored, open_store
 from tests.inner_tools import (
@@ -90,6 +91,26 @@ def committed(store: Store, toolset: Any = Desk, hooks: Any = None) -> list[Tool
 
 
 # By hand.
+
+
+@pytest.mark.parametrize("ids", [("c1", "c1/1", "c1/2/1"), ("c1/1", "c1", "c1/1/2")])
+def test_a_model_may_name_its_calls_as_those_within_another_are_named(
+    store: Store, ids: tuple[str, str, str]
+) -> None:
+    """Those that a call requests then get other ids, as in a plan, and each call runs once."""
+    unread = ("note", {"words": 1})
+    store.save("one", opened(asks([NOTE, asks([NOTE])]), asks([NOTE, NOTE]), unread, ids=ids))
+    stored = run(store, hooks=Desk.HookSet())
+    assert stored.plan is not None
+    plan = opened(asks([NOTE, asks([NOTE])]), asks([NOTE, NOTE]), unread, ids=ids)
+    ran = asyncio.run(run_plan(plan, hooks=Desk.HookSet()))
+    stands = states(ran)
+    ran.discard()
+    assert states(stored.plan) == stands
+    stored.plan.discard()
+    assert store.settled() == ["one"]
+    results = {each.id: each.status for each in committed(store)}
+    assert [results[id] for id in ids] == ["success", "success", "rejected"]
 
 
 def test_what_a_call_requested_for_waits_for_hooks_and_then_for_any_worker(store: Store) -> None:

@@ -21,7 +21,7 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
-from lutum_py.errors import InvalidValueError, MisuseError, OutcomeUnknown
+from lutum_py.errors import InvalidValueError, MisuseError, OutcomeUnknown, StaleError
 from lutum_py.execution import execute, run
 from lutum_py.store import Claim, Store, Waiting, open_store
 from lutum_py.testing import ScriptedModel
@@ -387,7 +387,7 @@ ENDS: dict[str, Callable[[Store, Claim], object]] = {
     "result": finish,
     "waits": suspend,
     "given back": lambda store, claim: store.release(claim),
-    "taken back": lambda store, claim: taken_back(store, claim),
+    "taken back": taken_back,
     "given up": lambda store, claim: store.save("a", None, version=store.load("a").version),
     "saved again": lambda store, claim: skipped(store),
 }
@@ -415,6 +415,19 @@ def test_whoever_gave_way_goes_on_once_the_other_is_over(store: Store, way: str)
     assert claims(store, "b") == {}
     ENDS[way](store, first)
     assert set(claims(store, "b")) == {"c0"}
+
+
+def test_a_claim_of_before_is_void_once_its_round_is_shared(store: Store) -> None:
+    """Or its start would put the order of before back, and another conversation would not wait."""
+    store.save("a", plan_of("edit x"))
+    store.save("b", plan_of("edit x"), across=["files"])
+    before = store.claim(Files, id="a", lease=600)
+    assert before is not None
+    stored = store.load("a", Files)
+    store.save("a", stored.plan, version=stored.version, across=["files"])
+    with pytest.raises(StaleError, match="saved again"):
+        store.start(before)
+    assert len(claims(store)) == 1
 
 
 def test_a_conversation_whose_call_gives_way_is_deleted(store: Store) -> None:
