@@ -383,6 +383,11 @@ def suspend(store: Store, claim: Claim) -> None:
     store.finish(claim, call.suspend(SuspendTicket()))
 
 
+def taken_back(store: Store, claim: Claim) -> None:
+    store.start(claim)
+    store._take_back(claim)
+
+
 ENDS: dict[str, Callable[[Store, Claim], object]] = {
     "result": finish,
     "waits": suspend,
@@ -391,11 +396,6 @@ ENDS: dict[str, Callable[[Store, Claim], object]] = {
     "given up": lambda store, claim: store.save("a", None, version=store.load("a").version),
     "saved again": lambda store, claim: skipped(store),
 }
-
-
-def taken_back(store: Store, claim: Claim) -> None:
-    store.start(claim)
-    store._take_back(claim)
 
 
 def skipped(store: Store) -> None:
