@@ -547,6 +547,7 @@ def test_a_worker_has_one_lease_for_all_its_calls(store: Store, other: Store) ->
     clock = Clock()
     store.save("one", plan_of(LOOK, ("c4", "look", {"place": "Rome"})))
     with store._leases.held(10) as beat:
+        beat.begin()
         assert len(store._claim(Desk, Wanted("one", beat.id), 10, 2)) == 2
         for _ in range(3):
             clock.move(9)
@@ -564,6 +565,7 @@ def test_a_renewal_waits_for_no_end(postgres: Postgres) -> None:
     """A renewal goes through while the calls of the worker end: it touches none of their rows."""
     where = postgres.fresh()
     with open_store(where, key=KEY) as store, store._leases.held(60) as beat:
+        beat.begin()
         # In an order, so that an end counts down those that follow in the same transaction.
         store.save("one", asking(("c1", "edit", {"path": "a"})), in_order=True)
         (claim,) = store._claim(Asking, Wanted("one", beat.id), 60, 1)
