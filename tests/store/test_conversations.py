@@ -489,7 +489,7 @@ def test_a_conversation_is_deleted_unless_somebody_is_at_a_call_of_it(
 def test_a_call_id_that_no_database_keeps_is_refused_and_named(store: Store, call: str) -> None:
     """A model or its server made it up: both databases refuse it alike, and the plan stays open."""
     plan = plan_of(LOOK, (call, "look", {"place": "x"}))
-    with pytest.raises(PlanError, match="call id .* has a NUL, or .* ask the model again"):
+    with pytest.raises(PlanError, match=r"call id .* has a NUL, or .* ask the model again"):
         store.save("one", plan)
     assert store.ids() == []
     plan.discard()
