@@ -95,7 +95,8 @@ class Database:
         key: What rows are sealed with.
 
     Attributes:
-        notice: A statement that wakes those who wait for a notice, once its transaction ends.
+        notice: A statement that wakes those who wait for a notice, once its transaction ends:
+            all on PostgreSQL, those of this process on SQLite.
     """
 
     def __init__(self, backend: Backend, key: bytes | None) -> None:
@@ -142,7 +143,9 @@ class Database:
             with self.write() as rows:
                 return do(rows)
 
-        return self._repeated(once)
+        done = self._repeated(once)
+        self._wake()
+        return done
 
     def batch(self, *statements: Statement) -> list[Done]:
         """Run statements in one transaction, on PostgreSQL in one round trip in all.
@@ -154,7 +157,10 @@ class Database:
             StoreError: The database failed.
             LostCommit: It is not known whether the transaction took effect.
         """
-        return self._repeated(lambda: self._at_once(self._backend.steps, statements))
+        done = self._repeated(lambda: self._at_once(self._backend.steps, statements))
+        if self.notice in statements:
+            self._wake()
+        return done
 
     def beat(self, *statements: Statement) -> list[Done]:
         """Run them on a connection that no step has, so that a slow one does not delay a renewal.
@@ -240,12 +246,8 @@ class Database:
             ), shown
         return StoreError(f"{said} Nothing was changed. {way_out}".strip()), shown
 
-    def notify(self) -> None:
-        """Wake those who wait for a notice: all on PostgreSQL, those of this process on SQLite."""
-        self.batch(self.notice)
-        self._wake()
-
     def _wake(self) -> None:
+        """Wake those of this process who wait: SQLite has no notices."""
         with self._noticed:
             self._notices += 1
             self._noticed.notify_all()

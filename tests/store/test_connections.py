@@ -509,7 +509,7 @@ def test_a_closed_store_keeps_no_connection(database: Database) -> None:
     for step in (database.read, database.write):
         with pytest.raises(MisuseError, match="is closed"), step():
             pass
-    for do in (database.batch, database.beat, database.notify):
+    for do in (database.batch, database.beat):
         with pytest.raises(MisuseError, match="is closed"):
             do()
     with pytest.raises(MisuseError, match="is closed"):
@@ -840,7 +840,10 @@ def test_a_notice_wakes_those_who_wait(postgres: Postgres) -> None:
         closing(database_at(address, KEY, behind_pooler=False)) as two,
     ):
         prepare(two)
-        for wake in (two.notify, lambda: two.batch((UPDATE, (1,)), two.notice), one.notify):
+        for wake in (
+            partial(two.batch, two.notice),
+            partial(two.batch, (UPDATE, (1,)), two.notice),
+        ):
             took: list[float] = []
 
             def wait(took: list[float] = took) -> None:
@@ -868,7 +871,7 @@ def test_without_notices_a_wait_is_a_sleep(postgres: Postgres, tmp_path: Path) -
             assert 0.2 < time.monotonic() - began < 3
             with threads(lambda: database.wait_for_notice(20)):
                 time.sleep(0.3)
-                database.notify()  # from this process
+                database.batch(database.notice)  # from this process
     with closing(database_at(address, KEY, behind_pooler=False)) as database:
         for _ in range(2):
             database.wait_for_notice(0.1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from time import monotonic
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -501,3 +502,15 @@ def test_a_call_id_may_be_as_long_as_a_model_makes_it(store: Store) -> None:
     store.save("one" * 60, plan_of((call, "pay", {"cents": 5})))
     (waiting,) = store.waiting()
     assert waiting.call_id == call
+
+
+def test_a_save_wakes_whoever_waits_in_this_process(store: Store) -> None:
+    """On SQLite too, which has no notices: long before the next look."""
+    with ThreadPoolExecutor(1) as beside:
+        for at in range(3):
+            began = monotonic()
+            waits = beside.submit(store.wait)
+            sleep(0.1)
+            store.save(f"number {at}", plan_of(LOOK))
+            waits.result(10)
+            assert 0.05 < monotonic() - began < 0.7

@@ -377,6 +377,11 @@ def test_decisions_about_one_round_wait_for_each_other_in_no_deadlock(store: Sto
     assert len(began) == 8
 
 
+def take_back(store: Store, claim: Claim) -> None:
+    store.start(claim)
+    store._take_back(claim)
+
+
 def suspend(store: Store, claim: Claim) -> None:
     call = store.start(claim)
     call.start()
