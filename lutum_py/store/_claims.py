@@ -436,6 +436,7 @@ class Claims(Records):
         check_claim(claim, "release")
         self._check_goes_on(claim)
         if claim._is_started:
+            self.renew(claim)  # a claim that is over is stale, whatever else is wrong
             raise MisuseError(
                 f"Call {claim.call.id!r} of tool `{claim.call.name}` was started by this "
                 "claim, so it cannot be given back. Finish it; if nobody knows what it did, "

@@ -379,8 +379,8 @@ def check_call_id(id: str, call: str) -> None:
     if "\0" in call or len(f"{id}{call}".encode()) > _LONGEST_KEY:
         raise PlanError(
             f"The call id {shorten(call)} of conversation {shorten(id)} has a NUL, or both "
-            f"together are longer than {_LONGEST_KEY:,} bytes, so that no store keeps the call. Give the "
-            "round up with `plan.discard`, and ask the model again."
+            f"together are longer than {_LONGEST_KEY:,} bytes, so that no store keeps the call. "
+            "Give the round up with `plan.discard`, and ask the model again."
         )
 
 
