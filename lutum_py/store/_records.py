@@ -347,7 +347,7 @@ class Records(Settled):
         check_page(limit, after)
         with self._database.read() as rows:
             query = "SELECT id FROM lutum_conversation WHERE id > ?"
-            return ids_in(_page(rows, query, after, limit))
+            return ids_in(_page(rows, query, limit, after))
 
     def settled(self, *, after: str = "", limit: int | None = None) -> list[str]:
         """Return the ids of the conversations whose open round has every result, and may go on.
@@ -366,7 +366,7 @@ class Records(Settled):
             "(SELECT 1 FROM lutum_call WHERE conversation = id AND state <> 'done')"
         )
         with self._database.read() as rows:
-            return ids_in(_page(rows, query, after, limit))
+            return ids_in(_page(rows, query, limit, after))
 
     def delete(self, id: str) -> None:
         """Forget a conversation, its id included.
@@ -395,11 +395,14 @@ class Records(Settled):
 
         self._database.transact(forget)
 
-    def unchanged_since(self, seconds: float, *, limit: int | None = None) -> list[str]:
+    def unchanged_since(
+        self, seconds: float, *, after: str = "", limit: int | None = None
+    ) -> list[str]:
         """Return the ids of conversations that were saved last so many seconds ago, or earlier.
 
         Args:
             seconds: How long they were left alone at least.
+            after: Only those behind this id, as for the next page.
             limit: How many at most; None for all of them.
 
         Raises:
@@ -407,10 +410,10 @@ class Records(Settled):
             InvalidValueError: It is not a number of seconds, or of ids.
         """
         check_seconds("seconds", seconds)
-        check_page(limit)
-        query = "SELECT id FROM lutum_conversation WHERE changed <= {now} - ?"
+        check_page(limit, after)
+        query = "SELECT id FROM lutum_conversation WHERE changed <= {now} - ? AND id > ?"
         with self._database.read() as rows:
-            return ids_in(_page(rows, query, round(1000 * seconds), limit))
+            return ids_in(_page(rows, query, limit, round(1000 * seconds), after))
 
     # Decisions.
 
@@ -633,11 +636,11 @@ def statements(changes: Iterable[Change]) -> Iterator[Statement]:
             yield entry.insert()
 
 
-def _page(rows: Rows, query: str, value: object, limit: int | None) -> list[Any]:
+def _page(rows: Rows, query: str, limit: int | None, *values: object) -> list[Any]:
     query = f"{query} ORDER BY id"
     if limit is None:
-        return rows.all(query, value)
-    return rows.all(f"{query} LIMIT ?", value, limit)
+        return rows.all(query, *values)
+    return rows.all(f"{query} LIMIT ?", *values, limit)
 
 
 def _has_decision(tree: Tree, id: str) -> bool:

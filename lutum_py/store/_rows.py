@@ -40,6 +40,7 @@ TABLES = (
         changed BIGINT NOT NULL, seal TEXT NOT NULL, note TEXT NOT NULL, session TEXT, record TEXT)
     """,
     "CREATE INDEX lutum_conversation_round ON lutum_conversation (id) WHERE round <> ''",
+    "CREATE INDEX lutum_conversation_changed ON lutum_conversation (changed)",
     """
     CREATE TABLE lutum_entry (
         conversation TEXT NOT NULL, round TEXT NOT NULL, call TEXT NOT NULL, n BIGINT NOT NULL,
@@ -61,6 +62,7 @@ TABLES = (
     "CREATE INDEX lutum_call_next ON lutum_call (conversation, slot) WHERE slot IS NOT NULL",
     "CREATE INDEX lutum_call_due ON lutum_call (due) WHERE due IS NOT NULL",
     "CREATE INDEX lutum_call_waiting ON lutum_call (conversation, call) WHERE state = 'waiting'",
+    "CREATE INDEX lutum_call_asked ON lutum_call (tool, since) WHERE state = 'waiting'",
     "CREATE INDEX lutum_call_open ON lutum_call (conversation) WHERE state <> 'done'",
     "CREATE INDEX lutum_call_inner ON lutum_call (conversation, root) WHERE root <> call",
     "CREATE TABLE lutum_worker (id TEXT PRIMARY KEY, until BIGINT NOT NULL)",
@@ -456,7 +458,8 @@ class SavedCall(NamedTuple):
         shared: 1 if it accesses what its round shares with others, see `across`.
         since: When it came to this state, in milliseconds.
         blockers: How many calls it follows that have no result yet.
-        slot: If it may be claimed, its place in the queue, see `slot_at`.
+        slot: If it may be claimed, its place in the queue: the time at which it became free,
+            and a second more for each call before it in its round.
         due: If it is claimed, when the lease ends, in milliseconds.
         token: Grows with each claim, and with all that makes an earlier claim void.
         claim: The id of the claim.
