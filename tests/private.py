@@ -22,6 +22,7 @@ from lutum_py.store import _database as store_database
 from lutum_py.store import _postgres as store_postgres
 from lutum_py.store import _run as store_run
 from lutum_py.store import _sqlite as store_sqlite
+from lutum_py.store._claims import Wanted
 from lutum_py.store._database import Database, LostCommit, Rows, database_at
 from lutum_py.store._interrupt import in_thread, interruptible
 from lutum_py.store._interrupt import pause as interruptible_pause
@@ -39,6 +40,7 @@ __all__ = [
     "SortedCalls",
     "ToolRoundPlan",
     "ToolSpec",
+    "Wanted",
     "as_plan",
     "ask",
     "database_at",

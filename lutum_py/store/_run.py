@@ -73,8 +73,12 @@ class _Step:
     def __init__(self, function: Callable[[], Any]) -> None:
         self.stop = Event()
         # No task: a loop that is about to close cancels all of these.
-        run = partial(copy_context().run, self._do, function)
-        self.doing: asyncio.Future[Any] = asyncio.get_running_loop().run_in_executor(None, run)
+        context, loop = copy_context(), asyncio.get_running_loop()
+
+        def run() -> Any:
+            return context.run(self._do, function)
+
+        self.doing: asyncio.Future[Any] = loop.run_in_executor(None, run)
 
     def _do(self, function: Callable[[], Any]) -> Any:
         with interruptible(self.stop):

@@ -19,9 +19,9 @@ import pytest
 from lutum_py import NeedsTools, ToolContext, ToolRoundPlan, Toolset, execution, tool, tool_fn
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.errors import MisuseError, ResumeError, StaleError, StoreError
-from lutum_py.store import Claim, Store, _database, open_store
-from lutum_py.store._claims import Wanted
+from lutum_py.store import Claim, Store, open_store
 from lutum_py.testing import ScriptedModel
+from tests.private import Wanted, store_database
 from tests.store.beside import PIPELINE, Clock, between, others
 from tests.store.desk import KEY, LOOK, PAY, Desk, approve, claimed, look, plan_of, states
 from tests.store.servers import Postgres, Proxy
@@ -413,7 +413,7 @@ def test_of_two_decisions_at_once_one_counts(store: Store, other: Store) -> None
 def repeats() -> Iterator[list[float]]:
     """Note how often a transaction is repeated."""
     found: list[float] = []
-    with patch.object(_database, "pause", found.append):
+    with patch.object(store_database, "pause", found.append):
         yield found
 
 

@@ -16,9 +16,10 @@ from lutum_py import AnyToolCall, Session, ToolContext, Toolset, tool, tool_fn
 from lutum_py.errors import InvalidValueError, MisuseError, OutcomeUnknown, StoreError
 from lutum_py.execution import ExecutionErrors, outcomes_of
 from lutum_py.sinks import CallEvent
-from lutum_py.store import Claim, Store, Stored, _run, open_store
+from lutum_py.store import Claim, Store, Stored, open_store
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
+from tests.private import store_run
 from tests.store.beside import Clock, between, driver_error, others
 from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, claimed, plan_of, started, states
 from tests.store.servers import Postgres, Proxy
@@ -645,7 +646,7 @@ def test_a_database_that_fails_ends_the_run_with_what_is_known(
 ) -> None:
     """The error comes out, with the outcome that could not be put on record, if there is one."""
     left = ["claim", "start", "finish"].index(step)  # each of them changes the row of the call once
-    monkeypatch.setattr(_run, "_PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(store_run, "_PATIENCE_SECONDS", 0.2)
 
     def fails(_: Any, sql: str, is_done: bool) -> None:
         nonlocal left
