@@ -61,7 +61,7 @@ class ClaimOrder(NamedTuple):
 
     @classmethod
     def of(cls, row: SavedCall) -> Self:
-        """Read what a row says about its round."""
+        """Read the order of the round of a call."""
         if "turns" not in row.parsed_body.data:
             return cls()
         return cls.read(row.parsed_body.inner("turns"))
@@ -77,7 +77,7 @@ class ClaimOrder(NamedTuple):
         return {"in_order": self.in_order, "across": list(self.across)}
 
     def row_data(self, call: AnyToolCall) -> dict[str, Any]:
-        """Return what the body of a row says about what its call accesses; empty if unused."""
+        """Return what the body of a row keeps of the resources of its call; empty if unused."""
         if not (self.in_order or self.across):
             return {}
         accesses = [each._asdict() for each in call.accesses]

@@ -142,7 +142,7 @@ class Claims(Records):
     def claim(
         self, toolset: type[Any], *, id: str | None = None, lease: float = 60
     ) -> Claim | None:
-        """Take the next call that is to be run, for the length of a lease.
+        """Take the next call that may be run, for the length of a lease.
 
         That is one that nobody has started, or one that was started and whose lease ran out: it is
         in doubt. Those that have been free for longest come first. A call that cannot be claimed,
@@ -155,7 +155,7 @@ class Claims(Records):
             lease: How long it is yours, in seconds. It has to outlast the tool, or be renewed.
 
         Returns:
-            The claim; None if no call is to be run now.
+            The claim; None if no call may be run now.
 
         Raises:
             PlanError: The plan of a row does not load, or does not allow that call to run.
@@ -177,7 +177,7 @@ class Claims(Records):
             lease: How long they are yours, in seconds, each by itself.
 
         Returns:
-            The claims; none if no call is to be run now.
+            The claims; none if no call may be run now.
 
         Raises:
             PlanError: As in `claim`; the other calls are given back.
@@ -305,7 +305,7 @@ class Claims(Records):
     def start(self, claim: Claim) -> AnyToolCall:
         """Put on record that a call is about to run, and give the call that can be.
 
-        The lease begins again. If this fails, nothing is to be run; it may be tried again.
+        The lease begins again. If this fails, run nothing; it may be tried again.
 
         Raises:
             MisuseError: The call is in doubt and its tool is not idempotent, or this claim has
@@ -358,7 +358,7 @@ class Claims(Records):
     def _write_one(
         self, claim: Claim, change: Change, keeps: int | None
     ) -> tuple[bool, SavedCall | None]:
-        """Write a change; say whether it is on record, or else how the row is now."""
+        """Write a change; return whether it is on record, or else the row as it is now."""
         row, before, entries = change
         assert before is not None
         needs_claim = keeps is not None or not claim._is_started or claim._has_ended

@@ -100,7 +100,7 @@ class Held(Generic[T_co]):
     def plan(self) -> ToolRoundPlan[T_co] | None:
         """The plan of the open round as it was last read, or None.
 
-        It is to be looked at, for after-hooks, and to be given up (`plan.abort`); decisions go by
+        Look at it, let after-hooks see it, or give it up (`plan.abort`); decisions go by
         `store.decide`, and its calls are run by `run`.
 
         Raises:
@@ -122,7 +122,7 @@ class Held(Generic[T_co]):
         return set() if self._plan is None else {each.call.id for each in self._plan.suspended}
 
     def _check_undecided(self) -> None:
-        """Refuse to go on from what is stored if the plan that was read says more.
+        """Refuse to go on from what is stored if the plan that was read has more.
 
         Raises:
             MisuseError: A call that waits in the store was decided on in the plan.
@@ -215,13 +215,13 @@ class Held(Generic[T_co]):
 
         Raises:
             CommitError: A call has no result yet; nothing was changed.
-            MisuseError: An after-hook has not seen a result, something was said since the round was
-                opened, or the hold was left.
+            MisuseError: An after-hook has not seen a result, something was pushed since the round
+                was opened, or the hold was left.
             StaleError: The hold ran out and was taken.
             PlanError: As in `store.load`.
             StoreError: As in `store.load`.
         """
-        self._hold._check_here()  # before anything is said in the session
+        self._hold._check_here()  # before anything is pushed to the session
         plan = self.plan
         done = None if plan is None or self._is_over() else plan.commit(self.session)
         self.save()
@@ -337,7 +337,7 @@ settle(Held, "it is what was held. Change it by its methods, and save by `commit
 
 @dataclass(eq=False, repr=False, slots=True)
 class Hold(Generic[T_co]):
-    """A conversation that is to be yours alone, made by `store.hold`; enter it once.
+    """A conversation that will be yours alone, made by `store.hold`; enter it once.
 
     `async with` renews it by a task, `with` by a daemon thread. Leaving saves nothing. See
     `store.hold`.
@@ -401,13 +401,15 @@ class Hold(Generic[T_co]):
         if found is not None and found.is_live:
             self._other = found.owner
             return None
-        with self._records._database.write() as rows:
-            if take_hold(rows, self._id, self._token, self._records._owner, self._lease):
-                return Held(self, rows)
-        return None
+
+        def take(rows: Rows) -> Held[T_co] | None:
+            taken = take_hold(rows, self._id, self._token, self._records._owner, self._lease)
+            return Held(self, rows) if taken else None
+
+        return self._records._database.transact(take)
 
     def _renew(self) -> bool:
-        """Let the lease begin again; say whether it is still held."""
+        """Let the lease begin again; return whether it is still held."""
         database = self._records._database
         ((renewed, _),) = database.beat(
             (

@@ -483,10 +483,10 @@ class Records(Settled):
             toolset: The toolset that the plan belongs to.
             hooks: The hooks that an edit is sent through, which have to be sync. For async ones,
                 load the conversation, `await plan.amend(decision, hooks)`, and save it.
-            on_event: Is told how the call stands then, once that is on record.
+            on_event: Called with the new state of the call, once that is on record.
 
         Returns:
-            What became of the call, as `plan.resume` says it (a call is to be claimed before it
+            What became of the call, as `plan.resume` returns it (claim a call before it
             runs), or None if this decision was taken in before.
 
         Raises:

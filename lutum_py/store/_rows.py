@@ -3,7 +3,7 @@
 A conversation is one row: your text, your session, and the record of its open round. What happens
 to the calls of the round are entries, each a row under (conversation, round, call, n): of two
 workers that write the same number, one gets the violation of the key. Nothing is ever changed in
-an entry, and what a call comes to is read from its entries alone.
+an entry, and the outcome of a call is read from its entries alone.
 
 Beside them, each call has one row for as long as its round is open. It is what workers look for:
 whether the call may be claimed, and who has it until when. Of that a worker believes nothing: it
@@ -106,7 +106,7 @@ def prepare(database: Database, *, is_there: bool = False) -> None:
 
 
 def _read_or_make(database: Database, tables: Sequence[str]) -> list[Row] | None:
-    """Return what the store says of its tables; None if they were not there, and were made."""
+    """Return what is kept about the tables; None if they were not there, and were made."""
     query = "SELECT one, version FROM lutum_store"
     try:
         return _all(database, query)
@@ -456,7 +456,7 @@ class SavedCall(NamedTuple):
             after-hooks are still to see, or has its result.
         tool: The wire name of its tool.
         shared: 1 if it accesses what its round shares with others, see `across`.
-        since: When it came to this state, in milliseconds.
+        since: When it got this state, in milliseconds.
         blockers: How many calls it follows that have no result yet.
         slot: If it may be claimed, its place in the queue: the time at which it became free,
             and a second more for each call before it in its round.
@@ -643,7 +643,7 @@ May: TypeAlias = Callable[[Rows], AbstractContextManager[None]]
 # lease ran out, so that of two who try at once one changes a row and the other none. A lock of the
 # database would end with the connection, and a `with` may last hours.
 def take_hold(rows: Rows, id: str, token: str, owner: str, lease: float) -> bool:
-    """Take a hold that nobody has, or whose lease ran out; say whether it was taken."""
+    """Take a hold that nobody has, or whose lease ran out; return whether it was taken."""
     taken = rows.run(
         "INSERT INTO lutum_hold VALUES (?, ?, ?, {now} + ?) ON CONFLICT (conversation) DO UPDATE "
         "SET token = excluded.token, owner = excluded.owner, until = excluded.until "

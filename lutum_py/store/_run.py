@@ -66,7 +66,7 @@ class _Step:
         function: Does it.
 
     Attributes:
-        doing: What it comes to.
+        doing: The future of its outcome.
         stop: Breaks it off.
     """
 
@@ -308,7 +308,7 @@ class Worker:
 
         Returns:
             The run; or the result of a call that has one, which after-hooks are still to see; or
-            None if the claim is to be given back.
+            None if the claim should be given back.
         """
         if self.settings.hooks is not None and is_unshown(claim.call, self.settings.hooks):
             self._is_unshown = True

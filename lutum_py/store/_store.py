@@ -128,7 +128,7 @@ class Store(Claims):
             toolset: The toolset that its plan belongs to.
             lease: How long a claim holds without a sign of life, in seconds; longer for a call that
                 a busy process cannot start within that time.
-            on_event: Is told about each call that is started, and of each that has ended or waits.
+            on_event: Called for each call that is started, and for each that has ended or waits.
             hooks: Decide about the calls that calls request, as they do, and see what these come
                 to. Left out, what was requested and nobody decided about stays in
                 `plan.unreviewed`.

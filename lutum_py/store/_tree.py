@@ -312,10 +312,10 @@ class Changes:
             data = {"record": self.records[root]}
             items = self.records[root]["turn"]["items"]
             if sum(item["type"] == "tool_call" for item in items) > 1:
-                data["requested"] = True  # to read it is to read all calls of the tree
+                data["requested"] = True  # who reads it reads all calls of the tree
             if program := self.plan.ancestors(id):
                 data["ancestors"] = [asdict(each) for each in program]
-        else:  # to read it is to read the call of the turn
+        else:  # who reads it reads the call of the turn
             root = self.rows[by].root
             data = {"record": self.rows[root].parsed_body.data["record"], "requested_by": by}
         check_call_id(self.head.id, id)
@@ -407,7 +407,7 @@ def _stands(plan: Plan) -> Iterable[tuple[str, State, AnyToolCall]]:
 
 
 def late_steps(outcome: ResultLike | NotEnded) -> str:
-    """Write down what a run came to that is over, as the body of an entry."""
+    """Write down the outcome of a run that is over, as the body of an entry."""
     results, waits = as_results([outcome])
     step: dict[str, Any] = {"kind": "late", "at": iso_time(time())}
     if waits:
