@@ -67,11 +67,15 @@ _SETTINGS: Final = f"""
         ('default_transaction_isolation', 'read committed', TRUE),
         ('default_transaction_read_only', 'off', TRUE),
         ('idle_in_transaction_session_timeout', '{BUSY_SECONDS}s', FALSE),
-        ('statement_timeout', '{BUSY_SECONDS}s', FALSE)
+        ('lock_timeout', '{BUSY_SECONDS}s', FALSE),
+        ('statement_timeout', CASE current_setting('synchronous_standby_names')
+            WHEN '' THEN '{BUSY_SECONDS}s' ELSE '0' END, FALSE)
     ) AS wanted (name, value, always) WHERE always OR current_setting(name) = '0'
 """
 """The first three count whatever the server's defaults are: a claim that is forgotten in a crash
-would be run twice. The time-outs count where nobody set one, at the address, role or server."""
+would be run twice. The time-outs count where nobody set one, at the address, role or server. A
+statement has none where a standby is waited for: a COMMIT that runs out of time succeeds without
+it, with only a warning."""
 
 _WAYS_OUT: Final = {
     "42501": "The role of this connection lacks that right. Let a privileged user run `lutum store "
@@ -88,6 +92,7 @@ _WAYS_OUT: Final = {
 }
 # What a standby reports to a transaction that is declared to write.
 _WAYS_OUT["0A000"] = _WAYS_OUT["25006"]
+_WAYS_OUT["55P03"] = _WAYS_OUT["57014"]
 
 
 def _driver() -> Any:

@@ -269,6 +269,29 @@ SET = (
 )
 
 
+def test_a_commit_that_waits_for_a_standby_has_no_limit() -> None:
+    """PostgreSQL lets it succeed without the standby once `statement_timeout` is over."""
+    import psycopg
+
+    running = server()
+    try:
+        address = f"{running.root}/postgres"
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'other'")
+            connection.execute("SELECT pg_reload_conf()")
+            show = "SHOW synchronous_standby_names"
+            while connection.execute(show).fetchone() != ("other",):
+                time.sleep(0.01)
+        limits = "SELECT current_setting('statement_timeout'), current_setting('lock_timeout')"
+        with (
+            closing(database_at(address, KEY, behind_pooler=False)) as database,
+            database.read() as rows,
+        ):
+            assert rows.one(limits) == ("0", "30s")
+    finally:
+        running.remove()
+
+
 @over("way", ["address", "behind a pooler", "function", "pool"])
 def test_the_defaults_of_a_server_do_not_matter(postgres: Postgres, way: str) -> None:
     """Each transaction has its isolation level and is durable, and has the time-outs of the
@@ -800,6 +823,7 @@ def test_a_missing_right_is_named(postgres: Postgres) -> None:
         ("53100", "Make room on the disk"),
         ("53300", "max_connections"),
         ("57014", "may be repeated"),
+        ("55P03", "may be repeated"),
         ("42P01", "search_path"),
         ("25006", "standby"),
     ],
