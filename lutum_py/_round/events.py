@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._call.history import iso_time, steps_of_kind
+from .._context.suspension import Decision
 from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.json import compact_json, cut
 from .._text.own_code import is_interrupt
@@ -98,6 +99,13 @@ def tell_asked(calls: SortedCalls, on_event: OnEvent, by: AnyToolCall) -> None:
     """Report each call that one requested just now."""
     for each in next(steps_of_kind(by._history, "requested")).detail.calls:
         tell_row(on_event, "proposed", row_at(calls, each))
+
+
+def tell_resumed(calls: SortedCalls, decision: Decision, became: object, on_event: OnEvent) -> None:
+    """Report a decision that was taken in, if it was not taken in before."""
+    call = None if became is None else calls._call(decision.call_id)
+    if call is not None:
+        tell_row(on_event, "resumed" if decision.edit is None else "edited", row_at(calls, call))
 
 
 def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, HookOutcome, Hooks
@@ -41,8 +41,8 @@ from .ending import (
     results_of,
     show_results,
 )
-from .events import OnEvent, check_listener, tell_decided, tell_row
-from .rows import Ancestor, Ancestry, CallRow, row_at, rows_of
+from .events import OnEvent, check_listener, tell_decided, tell_resumed
+from .rows import Ancestor, Ancestry, CallRow, rows_of
 from .sorted_calls import SortedCalls, ended_with, unfinished
 
 if TYPE_CHECKING:
@@ -537,17 +537,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self._state._check_open()
         if on_event is not None:
             check_listener(on_event)
-        return self.tell_resumed(decision, resume(self, decision), on_event)
-
-    def tell_resumed(
-        self, decision: Decision, outcome: HookOutcome | None, on_event: OnEvent | None
-    ) -> HookOutcome | None:
-        if on_event is not None and outcome is not None:
-            kind: Literal["resumed", "edited"] = "resumed" if decision.edit is None else "edited"
-            call = self._call(decision.call_id)
-            assert call is not None
-            tell_row(on_event, kind, row_at(self, call))
-        return outcome
+        became = resume(self, decision)
+        if on_event is not None:
+            tell_resumed(self, decision, became, on_event)
+        return became
 
     async def amend(
         self, decision: Decision, hooks: Hooks, /, *, on_event: OnEvent | None = None
@@ -580,7 +573,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self._state._check_open()
         if on_event is not None:
             check_listener(on_event)
-        return self.tell_resumed(decision, await drive(amend(self, decision, hooks)), on_event)
+        became = await drive(amend(self, decision, hooks))
+        if on_event is not None:
+            tell_resumed(self, decision, became, on_event)
+        return became
 
     def amend_sync(
         self, decision: Decision, hooks: Hooks, /, *, on_event: OnEvent | None = None
@@ -595,7 +591,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self._state._check_open()
         if on_event is not None:
             check_listener(on_event)
-        return self.tell_resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
+        became = drive_sync(amend(self, decision, hooks))
+        if on_event is not None:
+            tell_resumed(self, decision, became, on_event)
+        return became
 
     # Ending.
 

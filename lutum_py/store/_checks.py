@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from .._call.call import Hooks
-from .._hooks.places import HookPlaces
 from .._round.events import OnEvent
 from .._text.json import is_number, is_whole, shorten
-from ..errors import InvalidValueError, LifecycleError, MisuseError
+from ..errors import InvalidValueError, MisuseError
 from ..execution._settings import ContextFor, RunOptions, Settings
 from ._rows import check_word
-
-if TYPE_CHECKING:
-    from ._values import Claim
 
 _LONGEST = 10**9
 
@@ -91,47 +87,4 @@ def check_toolset(toolset: object) -> None:
         raise MisuseError(
             f"A store takes the toolset of its plans, not {shorten(toolset)}. Pass the class, "
             "as in `store.claim(Desk)`."
-        )
-
-
-def check_claim(claim: object, step: str) -> None:
-    """Refuse what is not a claim, at a step of a store."""
-    from ._values import Claim
-
-    MisuseError.check(
-        f"store.{step}", "claim", "a claim", claim, Claim, "Write `claim = store.claim(toolset)`."
-    )
-
-
-def check_begins(claim: Claim) -> None:
-    """Refuse to start a call that its claim holds, and that is not to be run by it."""
-    call = claim.call
-    if claim.in_doubt and not claim.idempotent:
-        raise MisuseError(
-            f"Call {call.id!r} of tool `{call.name}` in conversation {claim.id!r} was started "
-            "before, its outcome is unknown, and the tool is not idempotent, so it is not run "
-            "again. Find out what it did, and finish the claim with that, or with "
-            "`claim.call.indeterminate(reason)`."
-        )
-    if call.status.is_terminal:
-        raise LifecycleError(
-            f"Call {call.id!r} of tool `{call.name}` is {call.status}: it has its result. "
-            "Pass that, `claim.result`, to `store.finish`."
-        )
-    if claim._is_started:
-        raise MisuseError(
-            f"Call {call.id!r} of tool `{call.name}` was started by this claim already. "
-            "Use the call that `store.start` gave."
-        )
-
-
-def check_sees(claim: Claim, hooks: object) -> None:
-    """Refuse to go on without hooks that have to see the result of a call within another."""
-    if claim._tree.owes_after and not isinstance(hooks, HookPlaces):
-        by = claim._tree.rows[claim.call.id].requested_by
-        raise MisuseError(
-            f"The hook set that decided about call {claim.call.id!r} of tool `{claim.call.name}` "
-            f"in conversation {claim.id!r} has after-hooks, which have to see its result before "
-            f"call {by!r} does, which requested it. Pass that hook set as "
-            "`hooks=`, to `store.run` or `store.finish`."
         )

@@ -32,12 +32,9 @@ from ..errors import (
     StoreError,
 )
 from ._checks import (
-    check_begins,
-    check_claim,
     check_lease,
     check_limit,
     check_seconds,
-    check_sees,
     check_toolset,
 )
 from ._claim_order import ClaimOrder, gives_way, lock_shared, release, wake_shared
@@ -45,7 +42,7 @@ from ._database import Rows, Statement
 from ._records import Moved, Records, is_moved
 from ._rows import CALL, ENTRY, HEAD, MAY_BE_DUE, Entry, Head, SavedCall, check_word, parsed
 from ._tree import Change, Tree, late_steps
-from ._values import Claim
+from ._values import Claim, check_begins, check_claim, check_sees
 
 _HEAD_COLUMNS: Final = ", ".join(f"h.{name}" for name in HEAD.split(", "))
 _ENTRY_COLUMNS: Final = ", ".join(f"e.{name}" for name in ENTRY.split(", "))

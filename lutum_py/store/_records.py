@@ -15,7 +15,7 @@ from uuid import uuid4
 from .._call.call import HookOutcome, Hooks
 from .._call.drivers import drive_sync
 from .._context.suspension import Decision
-from .._round.events import CallEvent, OnEvent, check_listener, tell_event
+from .._round.events import CallEvent, OnEvent, check_listener, tell_event, tell_resumed
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import check_told
 from .._round.resume import amend, check_decision
@@ -523,7 +523,7 @@ class Records(Settled):
                 became = plan.resume(decision, on_event=events.append)
             else:
                 became = drive_sync(amend(plan, decision, hooks), _BY_PLAN)
-                plan.tell_resumed(decision, became, events.append)
+                tell_resumed(plan, decision, became, events.append)
             if became is None:
                 return None
             try:

@@ -42,13 +42,12 @@ from ..execution._outcome import (
 )
 from ..execution._run import Run, to_its_end
 from ..execution._settings import Settings
-from ._checks import check_sees
 from ._claim_order import ClaimOrder
 from ._claims import Claims, Wanted
 from ._interrupt import GRACE_SECONDS, LEAVE_SECONDS, interruptible
 from ._leases import Beat
 from ._records import Moved
-from ._values import Claim
+from ._values import Claim, check_sees
 
 R = TypeVar("R")
 

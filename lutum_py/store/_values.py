@@ -10,6 +10,7 @@ from .._call.call import AnyToolCall
 from .._call.history import CallStep, end_of
 from .._call.outcomes import PendingDecision
 from .._context.suspension import SuspendTicket
+from .._hooks.places import HookPlaces
 from .._round.plan import ToolRoundPlan
 from .._round.rows import Ancestor
 from .._round.step_json import load_ticket
@@ -17,7 +18,7 @@ from .._session.session import Session
 from .._text.immutable import SetOnce
 from .._transcript.result import ToolResult
 from .._transcript.saved import Saved
-from ..errors import MisuseError
+from ..errors import LifecycleError, MisuseError
 from ._rows import SavedCall
 from ._tree import Change, Tree
 
@@ -166,3 +167,44 @@ class Claim(SetOnce):
     def idempotent(self) -> bool:
         """Whether the tool may be run again with the same key without harm."""
         return self.call.selector.definition.idempotent
+
+
+def check_claim(claim: object, step: str) -> None:
+    """Refuse what is not a claim, at a step of a store."""
+    MisuseError.check(
+        f"store.{step}", "claim", "a claim", claim, Claim, "Write `claim = store.claim(toolset)`."
+    )
+
+
+def check_begins(claim: Claim) -> None:
+    """Refuse to start a call that its claim holds, and that is not to be run by it."""
+    call = claim.call
+    if claim.in_doubt and not claim.idempotent:
+        raise MisuseError(
+            f"Call {call.id!r} of tool `{call.name}` in conversation {claim.id!r} was started "
+            "before, its outcome is unknown, and the tool is not idempotent, so it is not run "
+            "again. Find out what it did, and finish the claim with that, or with "
+            "`claim.call.indeterminate(reason)`."
+        )
+    if call.status.is_terminal:
+        raise LifecycleError(
+            f"Call {call.id!r} of tool `{call.name}` is {call.status}: it has its result. "
+            "Pass that, `claim.result`, to `store.finish`."
+        )
+    if claim._is_started:
+        raise MisuseError(
+            f"Call {call.id!r} of tool `{call.name}` was started by this claim already. "
+            "Use the call that `store.start` gave."
+        )
+
+
+def check_sees(claim: Claim, hooks: object) -> None:
+    """Refuse to go on without hooks that have to see the result of a call within another."""
+    if claim._tree.owes_after and not isinstance(hooks, HookPlaces):
+        by = claim._tree.rows[claim.call.id].requested_by
+        raise MisuseError(
+            f"The hook set that decided about call {claim.call.id!r} of tool `{claim.call.name}` "
+            f"in conversation {claim.id!r} has after-hooks, which have to see its result before "
+            f"call {by!r} does, which requested it. Pass that hook set as "
+            "`hooks=`, to `store.run` or `store.finish`."
+        )
