@@ -581,7 +581,7 @@ class Claims(Records):
         try:
             if len(changes) == 1 and not is_moved(changes[0]):
                 self._write_alone(claim, changes)
-            elif changes:
+            else:
                 self._put_all(claim, changes)
         except StaleError:
             self._note_late(claim, outcome)

@@ -598,7 +598,7 @@ class Records(Settled):
         try:
             self._database.transact(do)
         except (LostCommit, Moved):
-            if not self._is_written(changes[0]):
+            if not any(map(self._is_written, changes[:1])):
                 raise
 
     def _is_written(self, change: Change) -> bool:

@@ -171,7 +171,9 @@ class Worker:
     async def _repeated(self, claim: Claim, function: Callable[..., R], *arguments: Any) -> R:
         """Do a step that may be repeated until it is known to be on record."""
         began = monotonic()
-        for pause in pauses():
+        again = pauses()
+        while True:
+            pause = next(again)
             try:
                 return await self._step(function, claim, *arguments)
             except StaleError:
@@ -183,7 +185,6 @@ class Worker:
                 if monotonic() + pause > began + patience:
                     raise
             await asyncio.sleep(pause)
-        raise AssertionError("pauses never end")
 
     async def _run(self) -> None:
         tasks: set[asyncio.Task[None]] = set()
@@ -254,9 +255,7 @@ class Worker:
             plan = tree.open(self.toolset)
             await drive(settle_within(plan, hooks, events.append))
             changes = tree.changes()
-            if not changes:
-                continue
-            is_any = True
+            is_any = is_any or bool(changes)
             with suppress(Moved):  # else it is looked at again, with what is there now
                 await self._step(self.claims._put, self.id, changes)
                 all_events += events

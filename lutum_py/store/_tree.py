@@ -335,21 +335,18 @@ class Changes:
             {name: value for name, value in step.model_dump().items() if value is not None}
             for step in steps
         ]
-        try:
-            return dumped(
-                {
-                    "id": id,
-                    "tool": row.tool,
-                    "digest": waiting.digest,
-                    "proposed": row.proposed,
-                    "arguments": waiting.arguments,
-                    "ticket": waiting.ticket.to_dict(),
-                    "ancestors": [*body.get("ancestors", ()), *within],
-                    "line": lines,
-                }
-            )
-        except ValueError as error:
-            raise PlanError(f"What waits of call {id!r} is not JSON: {error}") from error
+        return dumped(
+            {
+                "id": id,
+                "tool": row.tool,
+                "digest": waiting.digest,
+                "proposed": row.proposed,
+                "arguments": waiting.arguments,
+                "ticket": waiting.ticket.to_dict(),
+                "ancestors": [*body.get("ancestors", ()), *within],
+                "line": lines,
+            }
+        )
 
 
 def root_of(id: str, ids: Container[str]) -> str:

@@ -13,6 +13,8 @@ from lutum_py import (
     CommittedRound,
     NeedsTools,
     Session,
+    Suspend,
+    SuspendTicket,
     ToolContext,
     ToolMetadata,
     ToolResult,
@@ -25,6 +27,7 @@ from lutum_py import (
 )
 from lutum_py.errors import DialectError, TranscriptError
 from lutum_py.execution import run_sync
+from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
 from lutum_py.turns import ServerToolItem, ToolCallItem
 from lutum_py.typing import Ancestor
@@ -131,6 +134,19 @@ def test_a_call_stands_within_the_program(wire: Wire) -> None:
     )
     with Shop.load_plan(plan.dump_json()) as loaded:
         assert loaded.ancestors("c1") == expected
+
+
+@BOTH
+def test_who_waits_in_a_store_stands_within_the_program(wire: Wire) -> None:
+    """An inbox shows which program made the call: it has neither the turn nor the tools."""
+    hooks = Shop.HookSet()
+    hooks.gate()(lambda _metadata, _input: Suspend(SuspendTicket()))
+    outcome = Shop.read_turn(wire.dialect.decode(wire.response("c1")))
+    assert isinstance(outcome, NeedsTools)
+    with open_store(":memory:") as store:
+        store.save("one", outcome.round.apply_hooks_sync(hooks))
+        (waiting,) = store.waiting()
+        assert waiting.ancestors == (Ancestor(wire.id, wire.name, wire.given),)
 
 
 @BOTH

@@ -5,18 +5,31 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from lutum_py import Session, Toolset, tool, tool_fn
-from lutum_py.errors import InvalidValueError, MisuseError, PlanError, StaleError, StoreError
+from lutum_py import Decision, Session, Toolset, tool, tool_fn
+from lutum_py.errors import (
+    InvalidValueError,
+    MisuseError,
+    PlanError,
+    ResumeError,
+    StaleError,
+    StoreError,
+)
+from lutum_py.execution import execute
 from lutum_py.store import Store, open_store
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
-from tests.store.beside import Clock, others
+from tests.inner_tools import Desk as InnerDesk
+from tests.inner_tools import asks, let_pass, opened
+from tests.store.beside import Clock, between, others
 from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, claimed, plan_of, started
+from tests.store.servers import Postgres
 
 ROME = ("c4", "look", {"place": "Rome"})
 BONN = ("c5", "look", {"place": "Bonn"})
@@ -275,6 +288,125 @@ def test_a_run_of_many_conversations_loses_nothing(where: str) -> None:
 
 def plan_with(toolset: Any, calls: list[Any]) -> Any:
     return toolset.read_turn(ScriptedModel.tool_calls(*calls)).round.plan()
+
+
+# What is refused, and what comes too late.
+
+
+def test_a_decision_about_a_call_that_is_not_there_names_those_that_wait(store: Store) -> None:
+    """It changes nothing."""
+    store.save("one", plan_of(PAY, LOOK), note="")
+    with pytest.raises(ResumeError, match=r"'c9'.*Suspended: \['c1'\]"):
+        store.decide("one", Decision(call_id="c9", action="cancel"), Desk)
+    assert store.load("one").version == 1
+
+
+def test_an_edited_row_holds_up_no_decision_about_another_call(store: Store) -> None:
+    """In a round whose order is kept, it counts as a call that accesses everything."""
+    store.save("one", plan_of(PAY, LOOK, ROME), in_order=True)
+    with others() as rows:
+        rows.run("UPDATE lutum_call SET shown = 'x' WHERE call = 'c2'")
+    (waiting,) = store.waiting()
+    assert store.decide("one", waiting.cancel("no"), Desk) is not None
+    assert store.waiting() == []
+
+
+def test_two_outcomes_that_come_too_late_at_once_are_both_kept(postgres: Postgres) -> None:
+    """Each is an entry of its own, behind the other."""
+    with open_store(postgres.fresh(), key=KEY) as store:
+        clock = Clock()
+        store.save("one", plan_of(LOOK))
+        late = []
+        for _ in range(2):
+            claim = claimed(store, lease=1)
+            late.append((claim, started(store, claim)))
+            clock.move(2)
+        last = claimed(store)
+        store.finish(last, started(store, last).call_sync())
+
+        def finish(number: int) -> None:
+            claim, call = late[number]
+            with pytest.raises(StaleError):
+                store.finish(claim, call.call_sync())
+
+        def hook(_connection: Any, sql: str, is_done: bool) -> None:
+            if "UPDATE lutum_call SET n = " in sql and not is_done and not came:
+                came.append(True)
+                finish(1)
+
+        came: list[bool] = []
+        with between(hook):
+            finish(0)
+        plan = store.load("one", Desk).plan
+        assert plan is not None
+        kinds = [step.kind for row in plan.calls for step in row.steps]
+        assert kinds.count("late") == 2
+
+
+def test_a_run_without_a_lease_begins_nothing() -> None:
+    """The database failed before anything was claimed."""
+    with open_store(":memory:") as store:
+        store.save("one", plan_of(LOOK))
+
+        def away(*_: object) -> Any:
+            raise StoreError("away")
+
+        with patch.object(store._database, "beat", away), pytest.raises(StoreError, match="away"):
+            asyncio.run(store.run("one", Desk))
+        assert claimed(store).call.id == "c2"
+
+
+def test_a_round_that_ends_between_a_claim_and_its_entries_is_left(where: str) -> None:
+    """Whoever claimed a call within another finds that there is none any more."""
+    with open_store(where, key=KEY) as store, open_store(where, key=KEY) as other:
+        store.save("one", opened(asks([("note", {"text": "a"})])))
+        claim = store.claim(InnerDesk)
+        assert claim is not None
+        outcome = asyncio.run(execute(store.start(claim)))
+        store.finish(claim, outcome, hooks=let_pass)
+        came: list[bool] = []
+
+        def hook(_connection: Any, sql: str, is_done: bool) -> None:
+            is_look = sql.startswith("SELECT conversation") and "AND call =" in sql
+            if is_look and not is_done and not came:
+                came.append(True)
+                other.save("one", None, version=other.load("one").version)
+
+        with between(hook):
+            assert store.claim(InnerDesk) is None
+        assert came
+
+
+def test_a_cancelled_run_waits_for_no_thread() -> None:
+    """If the threads of the loop are all busy, a step that is still to begin is given up."""
+    busy, running = threading.Event(), list[asyncio.Event]()
+
+    @tool_fn
+    async def occupy(place: str) -> str:
+        """Keep the only thread of the loop."""
+        asyncio.get_running_loop().run_in_executor(None, busy.wait)
+        running[0].set()
+        await asyncio.sleep(30)
+        return place
+
+    class Busy(Toolset):
+        occupy_ = tool(occupy)
+
+    async def go(store: Store) -> float:
+        running.append(asyncio.Event())
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        task = asyncio.create_task(store.run("one", Busy))
+        await running[0].wait()
+        begun = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        busy.set()
+        return time.monotonic() - begun
+
+    with open_store(":memory:") as store:
+        store.save("one", plan_with(Busy, [("c1", "occupy", {"place": "a"})]))
+        assert asyncio.run(go(store)) < 5
 
 
 # What is kept.
