@@ -14,7 +14,7 @@ from ._checks import check_lease, check_toolset, check_wait, checked_run
 from ._claims import Claims
 from ._database import StoreLocation
 from ._hold import Hold
-from ._interrupt import in_thread
+from ._interrupt import LEAVE_SECONDS, in_thread
 from ._leases import Beat
 from ._rows import check_word
 from ._run import Worker
@@ -171,4 +171,6 @@ class Store(Claims):
             await in_thread(beat.begin)  # if this is cancelled, it may begin all the same
             yield beat
         finally:
-            await asyncio.to_thread(held.__exit__, None, None, None)
+            # In a thread, which may be busy for longer than anybody waits here.
+            left = asyncio.ensure_future(asyncio.to_thread(held.__exit__, None, None, None))
+            await asyncio.wait((left,), timeout=2 * LEAVE_SECONDS)
