@@ -246,7 +246,8 @@ def _numbered(shapes: Iterable[_Shape]) -> tuple[AssistantTurn, ...]:
         metadatas: list[ToolMetadata] = []
         for (_, (name, arguments)), style in shape.calls:
             count += 1
-            id = f"c{count}" if style != "empty" else ""
+            # With neither, a piece of a stream of Chat Completions is more of the call before it.
+            id = "" if style == "empty" and name else f"c{count}"
             if style == "repeated" and metadatas:
                 id = metadatas[-1].id
             metadatas.append(ToolMetadata(id=id, name=name, arguments=arguments))

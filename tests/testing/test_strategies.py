@@ -195,6 +195,13 @@ def test_scripts_are_turns_with_calls_and_an_answer() -> None:
     assert lengths == {1, 2}
 
 
+@settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow])
+@given(strategies.turns(Small, "unknown_tool"))
+def test_a_call_has_an_id_or_a_name(turn: AssistantTurn) -> None:
+    """With neither, no stream of Chat Completions could tell it from the call before it."""
+    assert all(call.id or call.name for call in turn.tool_calls)
+
+
 def test_plain_names_only_where_that_is_asked() -> None:
     """Without odd names, an unknown tool has a name that a provider could take back."""
 
