@@ -359,7 +359,7 @@ class Claims(Records):
         row, before, entries = change
         assert before is not None
         needs_claim = keeps is not None or not claim._is_started or claim._has_ended
-        update = row.update(before.n, claim=claim._claim if needs_claim else None, keeps=keeps)
+        update = row.update(before, claim=claim._claim if needs_claim else None, keeps=keeps)
         last, after = entries[-1], list[Statement]()
         if change.is_end and _is_followed(row):
             after = [*release(row, last.id), self._database.notice]
@@ -383,7 +383,7 @@ class Claims(Records):
         return ours == (last.id,) and is_last, found
 
     def _behind_late(self, claim: Claim, changes: list[Change]) -> list[Change] | None:
-        """Put changes behind what came too late meanwhile, which makes no claim void.
+        """Put changes behind what came too late, or another order: neither makes a claim void.
 
         Returns:
             The changes; None if nothing came meanwhile, or more than that has happened.
@@ -395,7 +395,7 @@ class Claims(Records):
             tree = Tree.read(rows, claim._tree.head, own.call)
         assert tree is not None, "its row is there"
         newer = [each for each in (change.behind(tree) for change in changes) if each is not None]
-        is_moved = any(new.row.n != old.row.n for new, old in zip(newer, changes, strict=False))
+        is_moved = _seals_before(newer) != _seals_before(changes)
         return newer if is_moved and len(newer) == len(changes) else None
 
     def renew(self, claim: Claim) -> None:
@@ -671,9 +671,14 @@ class Claims(Records):
                 late_steps(outcome),
             ).sealed(row.last, self._key)
             grown = row._replace(n=row.n + 1, last=entry.seal).sealed(self._key)
-            done = self._database.batch(grown.grow(row.n), entry.insert_if(grown))
+            done = self._database.batch(grown.grow(row), entry.insert_if(grown))
             if done[0][0] == 1:
                 return
+
+
+def _seals_before(changes: list[Change]) -> list[str]:
+    """Return by what it is known that rows were changed meanwhile."""
+    return ["" if each.before is None else each.before.seal for each in changes]
 
 
 def stale(claim: Claim, row: SavedCall | None) -> StaleError:

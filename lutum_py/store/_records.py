@@ -630,7 +630,7 @@ def statements(changes: Iterable[Change]) -> Iterator[Statement]:
             due = row.since if row.state in ("started", "ended") else None
             yield row._replace(slot=slot, due=due).insert()
         else:
-            yield row.update(before.n)
+            yield row.update(before)
     for change in changes:
         for entry in change.entries:
             yield entry.insert()
@@ -729,7 +729,12 @@ class _Writing:
         is_other = bool(known) and order != before
         again = made.ordered(order) if is_other else []
         # Who has claimed a call under the old order would write that again as it starts the call.
-        moved = [row.update(row.n) if row.state in CLAIMABLE else row.grow(row.n) for row in again]
+        moved = [
+            row.update(made.rows[row.call])
+            if row.state in CLAIMABLE
+            else row.grow(made.rows[row.call])
+            for row in again
+        ]
         done = rows.many([*statements(changes), *moved])
         assert all(count == 1 for count, _ in done), "the rows are locked"
         is_within = any(change.row.root != change.row.call for change in changes)

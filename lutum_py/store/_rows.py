@@ -551,11 +551,13 @@ class SavedCall(NamedTuple):
         insert = f"INSERT INTO lutum_call ({CALL}) VALUES ({marks}) ON CONFLICT DO NOTHING"
         return insert, tuple(self)
 
-    def update(self, n: int, *, claim: str | None = None, keeps: int | None = None) -> Statement:
-        """Return what puts it in place of what is there, if that has still so many entries.
+    def update(
+        self, before: SavedCall, *, claim: str | None = None, keeps: int | None = None
+    ) -> Statement:
+        """Return what puts it in place of what is there, if that is still what was read.
 
         Args:
-            n: How many it had.
+            before: The row that was read.
             claim: The claim that the row has to have; None for any.
             keeps: How long that claim goes on, in milliseconds; None gives it back.
         """
@@ -574,21 +576,22 @@ class SavedCall(NamedTuple):
                 f", slot = {slot}, due = {due}, claim = NULL, worker = NULL, owner = NULL, "
                 "token = token + 1"
             )
-        which, found = self._if_grown_to(n)
+        which, found = before._is_there()
         if claim is not None:
             which, found = f"{which} AND claim = ?", (*found, claim)
         return f"UPDATE lutum_call SET {sets} WHERE {which}", (*values, *found)
 
-    def grow(self, n: int) -> Statement:
+    def grow(self, before: SavedCall) -> Statement:
         """Return what puts it in place as `update` does, and leaves it to whoever has it."""
-        which, found = self._if_grown_to(n)
+        which, found = before._is_there()
         sets = "n = ?, last = ?, body = ?, seal = ?, shared = ?"
         values = (self.n, self.last, self.body, self.seal, self.shared)
         return f"UPDATE lutum_call SET {sets} WHERE {which}", (*values, *found)
 
-    def _if_grown_to(self, n: int) -> tuple[str, tuple[object, ...]]:
-        which = "conversation = ? AND call = ? AND round = ? AND n = ?"
-        return which, (self.conversation, self.call, self.round, n)
+    def _is_there(self) -> tuple[str, tuple[object, ...]]:
+        # By the seal, too: another order of the round is written without an entry.
+        which = "conversation = ? AND call = ? AND round = ? AND n = ? AND seal = ?"
+        return which, (self.conversation, self.call, self.round, self.n, self.seal)
 
 
 _SEALED: Final = SavedCall._fields[:9]

@@ -51,7 +51,9 @@ class Change(NamedTuple):
         return self.row.state == "done" and self.before is not None and self.before.state != "done"
 
     def behind(self, tree: Tree) -> Change | None:
-        """Return the same change behind what came too late since; None if more has happened.
+        """Return the same change behind what came too late since, and in the present order.
+
+        None if more has happened.
 
         Args:
             tree: What is on record now.
@@ -66,6 +68,11 @@ class Change(NamedTuple):
         for n, each in enumerate(self.entries, now.n):
             entries.append(each._replace(n=n).sealed(last, tree.key))
             last = entries[-1].seal
+        data, present = own.parsed_body.data, now.parsed_body.data
+        data.pop("turns", None)
+        if "turns" in present:
+            data["turns"] = present["turns"]
+        own = own._replace(body=dumped(data), shared=now.shared)
         row = own._replace(n=now.n + len(entries), last=last).sealed(tree.key)
         return Change(row, now, tuple(entries))
 

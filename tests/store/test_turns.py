@@ -403,6 +403,24 @@ ENDS: dict[str, Callable[[Store, Claim], object]] = {
 }
 
 
+def test_an_order_that_a_save_gave_stays_when_a_call_that_runs_waits(store: Store) -> None:
+    """Whoever runs the call has claimed it under the old order, and does not bring that back."""
+    store.save("a", plan_of("edit x"))
+    claim = claims(store, "a")["c0"]
+    call = store.start(claim)
+    call.start()
+    stored = store.load("a", Files)
+    store.save("a", stored.plan, version=stored.version, across=["files"])
+    store.finish(claim, call.suspend(SuspendTicket()))
+    (waiting,) = store.waiting("a")
+    store.decide("a", waiting.approve(), Files)
+    store.save("b", plan_of("edit x"), across=["files"])
+    (first,) = claims(store, "b").values()
+    assert claims(store, "a") == {}
+    finish(store, first)
+    assert [*claims(store, "a")] == ["c0"]
+
+
 def skipped(store: Store) -> None:
     stored = store.load("a", Files)
     assert stored.plan is not None
