@@ -47,8 +47,8 @@ def test_a_kill_at_every_line(where: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", range(10))
 def test_a_thousand_kills(part: int, where: str, tmp_path: Path) -> None:
     """However often workers and approvers are killed, nothing is paid twice or unapproved."""
-    told = killed("kills", where, tmp_path, 50, SEED + part)
-    assert told["kills"] >= 50
+    told = killed("kills", where, tmp_path, 100, SEED + part)
+    assert told["kills"] >= 100
     check_reached(told, "waiting", "ready", "started", "done")
 
 
