@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 import lutum_py
-from lutum_py._call.lifecycle import STAGES, TABLE, TRANSITIONS, WITHIN, CallStatus, StepKind
+from lutum_py._call.history import STAGES, TABLE, TRANSITIONS, WITHIN, CallStatus, StepKind
 from lutum_py.capabilities import EFFECT_DEFAULTS
 
 __all__ = [

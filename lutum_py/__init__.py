@@ -40,28 +40,19 @@ if TYPE_CHECKING:
     from ._call.decisions import RunNormally as RunNormally
     from ._call.decisions import Suspend as Suspend
     from ._call.decisions import ToolDecision as ToolDecision
-    from ._call.lifecycle import CallStatus as CallStatus
+    from ._call.history import CallStatus as CallStatus
     from ._call.outcomes import AwaitingCall as AwaitingCall
     from ._call.outcomes import HandledCall as HandledCall
     from ._call.outcomes import RecoverableToolCallIssue as RecoverableToolCallIssue
     from ._call.outcomes import RejectedCall as RejectedCall
+    from ._call.outcomes import Reply as Reply
     from ._call.outcomes import SuspendedCall as SuspendedCall
-    from ._call.reply import Reply as Reply
     from ._call.selector import FnSelector as FnSelector
     from ._call.selector import Selector as Selector
     from ._context.context import ToolContext as ToolContext
     from ._context.suspension import Decision as Decision
     from ._context.suspension import ResumeMode as ResumeMode
     from ._context.suspension import SuspendTicket as SuspendTicket
-    from ._declare.answer import Answer as Answer
-    from ._declare.handlers import Handlers as Handlers
-    from ._declare.member import tool as tool
-    from ._declare.member import toolset as toolset
-    from ._declare.offer import ToolAvailability as ToolAvailability
-    from ._declare.offer import ToolRequirement as ToolRequirement
-    from ._declare.tool_fn import tool_fn as tool_fn
-    from ._declare.tool_input import ToolInput as ToolInput
-    from ._declare.tool_input import tool_input as tool_input
     from ._hooks.hook_set import HookSet as HookSet
     from ._round.finished import Finished as Finished
     from ._round.finished import NoAnswer as NoAnswer
@@ -71,12 +62,21 @@ if TYPE_CHECKING:
     from ._schema.definition import ToolDef as ToolDef
     from ._schema.signature import Skip as Skip
     from ._session.session import Session as Session
-    from ._toolset import Toolset as Toolset
+    from ._session.toolset import Toolset as Toolset
+    from ._toolsets.answer import Answer as Answer
+    from ._toolsets.handlers import Handlers as Handlers
+    from ._toolsets.member import tool as tool
+    from ._toolsets.member import toolset as toolset
+    from ._toolsets.offer import ToolAvailability as ToolAvailability
+    from ._toolsets.offer import ToolRequirement as ToolRequirement
+    from ._toolsets.tool_fn import tool_fn as tool_fn
+    from ._toolsets.tool_input import ToolInput as ToolInput
+    from ._toolsets.tool_input import tool_input as tool_input
     from ._transcript.assistant import AssistantTurn as AssistantTurn
     from ._transcript.assistant import ToolMetadata as ToolMetadata
     from ._transcript.assistant import Usage as Usage
-    from ._transcript.labels import Labels as Labels
     from ._transcript.message import Attachment as Attachment
+    from ._transcript.message import Labels as Labels
     from ._transcript.message import Message as Message
     from ._transcript.request import TurnRequest as TurnRequest
     from ._transcript.result import ToolResult as ToolResult
@@ -88,24 +88,24 @@ __version__ = "0.1.0"
 _HOME: Final = {
     "_call.call": ("AnyToolCall", "ToolCall"),
     "_call.decisions": ("Block", "Complete", "Reject", "RunNormally", "Suspend", "ToolDecision"),
-    "_call.lifecycle": ("CallStatus",),
+    "_call.history": ("CallStatus",),
     "_call.outcomes": (
         "AwaitingCall",
         "HandledCall",
         "RecoverableToolCallIssue",
         "RejectedCall",
+        "Reply",
         "SuspendedCall",
     ),
-    "_call.reply": ("Reply",),
     "_call.selector": ("FnSelector", "Selector"),
     "_context.context": ("ToolContext",),
     "_context.suspension": ("Decision", "ResumeMode", "SuspendTicket"),
-    "_declare.answer": ("Answer",),
-    "_declare.handlers": ("Handlers",),
-    "_declare.member": ("tool", "toolset"),
-    "_declare.offer": ("ToolAvailability", "ToolRequirement"),
-    "_declare.tool_fn": ("tool_fn",),
-    "_declare.tool_input": ("ToolInput", "tool_input"),
+    "_toolsets.answer": ("Answer",),
+    "_toolsets.handlers": ("Handlers",),
+    "_toolsets.member": ("tool", "toolset"),
+    "_toolsets.offer": ("ToolAvailability", "ToolRequirement"),
+    "_toolsets.tool_fn": ("tool_fn",),
+    "_toolsets.tool_input": ("ToolInput", "tool_input"),
     "_hooks.hook_set": ("HookSet",),
     "_round.plan": ("ToolRoundPlan",),
     "_round.finished": ("Finished", "NoAnswer"),
@@ -113,10 +113,9 @@ _HOME: Final = {
     "_schema.definition": ("ToolDef",),
     "_schema.signature": ("Skip",),
     "_session.session": ("Session",),
-    "_toolset": ("Toolset",),
+    "_session.toolset": ("Toolset",),
     "_transcript.assistant": ("AssistantTurn", "ToolMetadata", "Usage"),
-    "_transcript.labels": ("Labels",),
-    "_transcript.message": ("Attachment", "Message"),
+    "_transcript.message": ("Attachment", "Labels", "Message"),
     "_transcript.request": ("TurnRequest",),
     "_transcript.result": ("ToolResult",),
     "_transcript.transcript": ("CommittedRound", "Transcript"),

@@ -14,12 +14,12 @@ from ._schema.capabilities import EFFECT_DEFAULTS as EFFECT_DEFAULTS
 from ._schema.capabilities import Confirmation as Confirmation
 from ._schema.capabilities import DryRun as DryRun
 from ._schema.capabilities import EffectKind as EffectKind
+from ._schema.capabilities import ResourceAccess as ResourceAccess
 from ._schema.capabilities import Reversibility as Reversibility
 from ._schema.capabilities import RiskLevel as RiskLevel
 from ._schema.capabilities import ToolCapabilities as ToolCapabilities
 from ._schema.capabilities import ToolEffect as ToolEffect
 from ._schema.capabilities import risk_of as risk_of
-from ._schema.resource_access import ResourceAccess as ResourceAccess
 from ._text.on_demand import exported, on_demand
 
 if TYPE_CHECKING:

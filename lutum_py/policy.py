@@ -29,13 +29,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ._call.selector import AnySelector, Selector
-from ._declare.hook_names import mark
+from ._toolsets.hook_names import mark
 
 if TYPE_CHECKING:
     from ._call.call import ToolCall
     from ._call.decisions import Complete, Reject, RunNormally, ToolDecision
     from ._context.suspension import Decision
-    from ._hooks.decorator_types import (
+    from ._hooks.registered_hook import (
         AfterVerdict,
         GateDecorator,
         GateVerdict,

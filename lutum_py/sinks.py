@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self
 
 from typing_extensions import TypeVar
 
-from ._context.async_sink import AsyncSink
 from ._context.progress import (
     ActivityDelta,
     ActivitySnapshot,
+    AsyncSink,
     ObserverText,
     ProgressStatus,
     Sink,

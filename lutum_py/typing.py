@@ -27,24 +27,24 @@ from ._call.decisions import GateDecision as GateDecision
 from ._call.decisions import InputRuleVerdict as InputRuleVerdict
 from ._call.history import CallRowState as CallRowState
 from ._call.history import CallStep as CallStep
+from ._call.history import StepKind as StepKind
 from ._call.history import StepPhase as StepPhase
-from ._call.lifecycle import StepKind as StepKind
-from ._call.member_options import Condition as Condition
-from ._call.member_options import Conditions as Conditions
-from ._call.member_options import MemberOptions as MemberOptions
-from ._call.member_options import Rule as Rule
 from ._call.outcomes import ContinueSuggestion as ContinueSuggestion
 from ._call.outcomes import IssueReason as IssueReason
 from ._call.outcomes import NotEnded as NotEnded
 from ._call.outcomes import PendingDecision as PendingDecision
 from ._call.outcomes import RejectionSource as RejectionSource
-from ._call.reply import ReplyStatus as ReplyStatus
+from ._call.outcomes import ReplyStatus as ReplyStatus
 from ._call.selector import AnySelector as AnySelector
 from ._call.selector import HidingSelector as HidingSelector
 from ._call.selector import InputSelector as InputSelector
 from ._call.selector import TakesContext as TakesContext
+from ._call.spec import Condition as Condition
+from ._call.spec import Conditions as Conditions
 from ._call.spec import FnSpec as FnSpec
 from ._call.spec import HasSpec as HasSpec
+from ._call.spec import MemberOptions as MemberOptions
+from ._call.spec import Rule as Rule
 from ._call.spec import ToolSpec as ToolSpec
 from ._context.context import CallLike as CallLike
 from ._context.inner import HasConversation as HasConversation
@@ -52,49 +52,49 @@ from ._context.inner import HasName as HasName
 from ._context.inner import HasToolCalls as HasToolCalls
 from ._context.inner import Inner as Inner
 from ._context.suspension import DecisionAction as DecisionAction
-from ._declare.handlers import Handles as Handles
-from ._declare.handlers import HandlesArgs as HandlesArgs
-from ._declare.offer import Available as Available
-from ._declare.offer import Descriptions as Descriptions
-from ._declare.offer import Named as Named
-from ._declare.offer import Offered as Offered
-from ._declare.tool_fn import CallOf as CallOf
-from ._declare.tool_fn import GivingFn as GivingFn
-from ._declare.tool_fn import HidingFn as HidingFn
-from ._declare.tool_fn import HidingFnDecorator as HidingFnDecorator
-from ._declare.tool_fn import ModelFn as ModelFn
-from ._declare.tool_fn import ModelFnDecorator as ModelFnDecorator
-from ._declare.tool_fn import SentFn as SentFn
-from ._declare.tool_fn import ToolFn as ToolFn
-from ._declare.tool_fn import ToolFnDecorator as ToolFnDecorator
-from ._hooks.decorator_types import AfterVerdict as AfterVerdict
-from ._hooks.decorator_types import ArgsHookDecorator as ArgsHookDecorator
-from ._hooks.decorator_types import Fits as Fits
-from ._hooks.decorator_types import FitsTwo as FitsTwo
-from ._hooks.decorator_types import GateDecorator as GateDecorator
-from ._hooks.decorator_types import GateVerdict as GateVerdict
-from ._hooks.decorator_types import Gives as Gives
-from ._hooks.decorator_types import HookDecorator as HookDecorator
-from ._hooks.decorator_types import SharedHookDecorator as SharedHookDecorator
+from ._hooks.registered_hook import AfterVerdict as AfterVerdict
+from ._hooks.registered_hook import ArgsHookDecorator as ArgsHookDecorator
 from ._hooks.registered_hook import CallGate as CallGate
+from ._hooks.registered_hook import Fits as Fits
+from ._hooks.registered_hook import FitsTwo as FitsTwo
+from ._hooks.registered_hook import GateDecorator as GateDecorator
+from ._hooks.registered_hook import GateVerdict as GateVerdict
+from ._hooks.registered_hook import Gives as Gives
+from ._hooks.registered_hook import HookDecorator as HookDecorator
+from ._hooks.registered_hook import SharedHookDecorator as SharedHookDecorator
 from ._round.ending import ResultLike as ResultLike
+from ._round.events import Ancestor as Ancestor
 from ._round.events import CallEventKind as CallEventKind
+from ._round.events import CallRow as CallRow
 from ._round.events import OnEvent as OnEvent
 from ._round.finished import MissingReason as MissingReason
 from ._round.finished import TextResult as TextResult
-from ._round.rows import Ancestor as Ancestor
-from ._round.rows import CallRow as CallRow
+from ._schema.definition import Caller as Caller
 from ._schema.invocation import Invocation as Invocation
-from ._schema.options import Caller as Caller
 from ._schema.schema_reader import JsonSchema as JsonSchema
 from ._session.model import AnyModel as AnyModel
+from ._session.model import SyncTurnStream as SyncTurnStream
+from ._session.model import TurnStream as TurnStream
 from ._session.session import Restored as Restored
 from ._session.turn import Turn as Turn
 from ._session.turn import TurnWithAnswer as TurnWithAnswer
 from ._session.turn import TurnWithTools as TurnWithTools
-from ._session.turn_stream import SyncTurnStream as SyncTurnStream
-from ._session.turn_stream import TurnStream as TurnStream
 from ._text.on_demand import exported, on_demand
+from ._toolsets.handlers import Handles as Handles
+from ._toolsets.handlers import HandlesArgs as HandlesArgs
+from ._toolsets.offer import Available as Available
+from ._toolsets.offer import Descriptions as Descriptions
+from ._toolsets.offer import Named as Named
+from ._toolsets.offer import Offered as Offered
+from ._toolsets.tool_fn import CallOf as CallOf
+from ._toolsets.tool_fn import GivingFn as GivingFn
+from ._toolsets.tool_fn import HidingFn as HidingFn
+from ._toolsets.tool_fn import HidingFnDecorator as HidingFnDecorator
+from ._toolsets.tool_fn import ModelFn as ModelFn
+from ._toolsets.tool_fn import ModelFnDecorator as ModelFnDecorator
+from ._toolsets.tool_fn import SentFn as SentFn
+from ._toolsets.tool_fn import ToolFn as ToolFn
+from ._toolsets.tool_fn import ToolFnDecorator as ToolFnDecorator
 from ._transcript.message import MediaType as MediaType
 from ._transcript.message import Role as Role
 from ._transcript.request import ToolChoiceMode as ToolChoiceMode
@@ -104,28 +104,20 @@ from ._transcript.transcript import HasTranscript as HasTranscript
 from ._transcript.transcript import TranscriptView as TranscriptView
 
 if TYPE_CHECKING:
-    from ._declare.stock_tools import ToolSearch as ToolSearch
     from ._hooks.capability_gate import GatePolicy as GatePolicy
     from ._schema.input_model import FnInput as FnInput
-    from ._view.cut import CutKind as CutKind
-    from ._view.ledger import Count as Count
+    from ._toolsets.stock_tools import ToolSearch as ToolSearch
+    from ._view.view import Count as Count
+    from ._view.view import CutKind as CutKind
     from ._view.view import Target as Target
-    from .dialects._schema.nodes import SchemaLoss as SchemaLoss
-    from .dialects._wire.replay import ModelNames as ModelNames
-    from .execution._settings import Skipped as Skipped
 else:
     __getattr__, __dir__ = on_demand(
         globals(),
         {
-            "_declare.stock_tools": ("ToolSearch",),
+            "_toolsets.stock_tools": ("ToolSearch",),
             "_hooks.capability_gate": ("GatePolicy",),
             "_schema.input_model": ("FnInput",),
-            "_view.cut": ("CutKind",),
-            "_view.ledger": ("Count",),
-            "_view.view": ("Target",),
-            "dialects._schema.nodes": ("SchemaLoss",),
-            "dialects._wire.replay": ("ModelNames",),
-            "execution._settings": ("Skipped",),
+            "_view.view": ("Count", "CutKind", "Target"),
         },
     )
     __all__ = list(exported(__dir__()))

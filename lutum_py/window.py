@@ -21,18 +21,17 @@ from ._transcript.result_cap import ResultCap as ResultCap
 from ._transcript.result_cap import ResultStore as ResultStore
 
 if TYPE_CHECKING:
-    from ._declare.stock_tools import result_reader as result_reader
-    from ._declare.stock_tools import search_tools as search_tools
-    from ._declare.stock_tools import tool_search as tool_search
-    from ._view.cut import Cut as Cut
+    from ._toolsets.stock_tools import result_reader as result_reader
+    from ._toolsets.stock_tools import search_tools as search_tools
+    from ._toolsets.stock_tools import tool_search as tool_search
+    from ._view.view import Cut as Cut
     from ._view.view import View as View
 else:
     __getattr__, __dir__ = on_demand(
         globals(),
         {
-            "_declare.stock_tools": ("result_reader", "search_tools", "tool_search"),
-            "_view.view": ("View",),
-            "_view.cut": ("Cut",),
+            "_toolsets.stock_tools": ("result_reader", "search_tools", "tool_search"),
+            "_view.view": ("Cut", "View"),
         },
     )
     __all__ = list(exported(__dir__()))

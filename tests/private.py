@@ -14,18 +14,17 @@ from lutum_py._round import plan, plan_json
 from lutum_py._round.inner import ask
 from lutum_py._round.plan import ToolRoundPlan, as_plan
 from lutum_py._round.sorted_calls import RoundState, SortedCalls
-from lutum_py._schema.arguments import Arguments
-from lutum_py._schema.input_text import NOTHING, Filler, InputText, has_none, same
+from lutum_py._schema.arguments import NOTHING, Arguments, Filler, InputText, has_none, same
 from lutum_py.execution import _outcome as outcome
 from lutum_py.store import _backend as store_backend
 from lutum_py.store import _database as store_database
 from lutum_py.store import _postgres as store_postgres
 from lutum_py.store import _run as store_run
 from lutum_py.store import _sqlite as store_sqlite
+from lutum_py.store._backend import in_thread, interruptible
+from lutum_py.store._backend import pause as interruptible_pause
 from lutum_py.store._claims import Wanted
 from lutum_py.store._database import Database, LostCommit, Rows, database_at
-from lutum_py.store._interrupt import in_thread, interruptible
-from lutum_py.store._interrupt import pause as interruptible_pause
 
 __all__ = [
     "NOTHING",

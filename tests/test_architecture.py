@@ -11,7 +11,7 @@ from typing import Any, Final, get_args
 
 import pytest
 
-from lutum_py._call.lifecycle import STAGES, StepKind
+from lutum_py._call.history import STAGES, StepKind
 
 DOCS: Final = Path(__file__).parent.parent / "docs"
 PAGE: Final = DOCS / "architecture.md"

@@ -205,7 +205,7 @@ def test_the_first_tool_loads_nothing_that_it_does_not_need() -> None:
         "asyncio",
         "jsonschema",
         "lutum_py._call.call",
-        "lutum_py._declare.offer",
+        "lutum_py._toolsets.offer",
         "lutum_py._hooks",
         "lutum_py._round",
         "lutum_py._schema.input_model",

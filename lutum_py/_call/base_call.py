@@ -23,6 +23,8 @@ from .._text.immutable import settle
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError
 from .history import (
+    DECIDE,
+    END_OF,
     HELD,
     NO_ROUND,
     ON_RECORD,
@@ -30,24 +32,27 @@ from .history import (
     REQUESTED_BY,
     RULED_BY,
     SPENT,
+    STAGES,
     Answer,
     CallRound,
+    CallStatus,
     CallStep,
     Entry,
     Move,
     Said,
     Step,
+    again,
     answers_in,
     as_it_left,
     end_of,
     iso_time,
     move,
+    refused,
     stage_after,
     steps_in,
     steps_of_kind,
     this_try,
 )
-from .lifecycle import DECIDE, END_OF, STAGES, CallStatus, again, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +60,7 @@ if TYPE_CHECKING:
 
     from .._context.inner import Inner
     from .._context.suspension import Decision, SuspendTicket
-    from .lifecycle import Stage, StepKind
+    from .history import Stage, StepKind
 
 _SUSPENDED = STAGES["suspended"]
 _RESUMING = STAGES["resuming"]

@@ -11,27 +11,32 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, 
 
 from .._schema.output import Output
 from .._text.escaping import words_of
-from .._text.json import compact_json, shorten
-from .._text.unicode import sendable
+from .._text.json import compact_json, sendable, shorten
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult, failure, make_result, unknown_outcome
 from ..errors import LifecycleError, MisuseError, TimedOut, ToolInputError, ToolOutputError
 from .base_call import BaseCall
 from .call_state import CallState
-from .deciding import review_by
-from .drivers import HookGenerator, drive, drive_sync
-from .history import ON_RECORD, REFUSED_BY, Move, move, was_begun
-from .lifecycle import CallStatus
-from .outcomes import HandledCall, RejectedCall, SuspendedCall, handled_call, outcome_of, suspend
-from .reply import REPLY, Reply, reply_in
+from .deciding import HookGenerator, drive, drive_sync, review_by
+from .history import ON_RECORD, REFUSED_BY, CallStatus, Move, move, was_begun
+from .outcomes import (
+    REPLY,
+    HandledCall,
+    RejectedCall,
+    Reply,
+    SuspendedCall,
+    handled_call,
+    outcome_of,
+    reply_in,
+    suspend,
+)
 
 if TYPE_CHECKING:
     from .._context.suspension import SuspendTicket
+    from .._schema.capabilities import ResourceAccess
     from .._schema.invocation import Invocation
-    from .._schema.resource_access import ResourceAccess
-    from .._transcript.labels import Labels
-    from .._transcript.message import Attachment
-    from .reply import ReplyStatus
+    from .._transcript.message import Attachment, Labels
+    from .outcomes import ReplyStatus
     from .selector import Selector
 
 P = ParamSpec("P")
@@ -87,7 +92,7 @@ class AnyToolCall(CallState):
             >>> Files.parse_tool_call(metadata).accesses
             (ResourceAccess(area='files', target='docs/a.md', mutating=True),)
         """
-        from .._schema.resource_access import accesses_of
+        from .._schema.capabilities import accesses_of
 
         effects = self.selector.definition.capabilities.effects
         has_targets = any(effect.target is not None for effect in effects)

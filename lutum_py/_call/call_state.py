@@ -18,7 +18,7 @@ from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from warnings import warn
 
-from .._schema.input_text import NOTHING, InputText, copied, keeps_rest, same
+from .._schema.arguments import NOTHING, InputText, copied, keeps_rest, same
 from .._text.immutable import settle
 from .._text.json import compact_json, cut, digest_of
 from .._transcript.assistant import ToolMetadata
@@ -29,6 +29,7 @@ from .history import (
     NO_ROUND,
     ON_RECORD,
     PICKLED,
+    STAGES,
     CallStep,
     Move,
     Step,
@@ -38,7 +39,6 @@ from .history import (
     hook_key,
     move,
 )
-from .lifecycle import STAGES
 
 if TYPE_CHECKING:
     from typing import Self

@@ -21,14 +21,14 @@ from typing import (
     overload,
 )
 
-from .._schema.input_text import InputText, copied
+from .._schema.arguments import InputText, copied
 from .._schema.secrets import MASK
 from .._text.escaping import escape_unprintable, escape_unprintable_json
 from .._text.immutable import dataclass
 from .._text.json import canonical_json, compact_json, shorten
 from ..errors import MisuseError
 from .history import HOOK_PHASES
-from .reply import Reply
+from .outcomes import Reply
 
 if TYPE_CHECKING:
     from .._context.suspension import Decision, SuspendTicket

@@ -22,11 +22,12 @@ from .._schema.signature import (
     signature_of,
     type_name,
 )
+from .._text.escaping import meant_by, names_for_message
 from .._text.json import is_mapping, shorten
-from .._text.suggestion import meant_by, names_for_message
 from ..errors import ToolDefinitionError
 from .deciding import (
     OF_ARGUMENTS,
+    HookGenerator,
     Review,
     apply_decision,
     ask,
@@ -35,7 +36,6 @@ from .deciding import (
     with_arguments,
 )
 from .decisions import Complete, Reject, RunNormally
-from .drivers import HookGenerator
 from .spec import FnSpec, ToolSpec
 
 if TYPE_CHECKING:

@@ -25,18 +25,17 @@ from .._text.escaping import escape_unprintable, words_of
 from .._text.immutable import Immutable
 from .._text.json import cut, shorten
 from ..errors import FieldIssue, InvalidArgumentsError, MisuseError, ToolInputError
-from .member_options import PLAIN, UNSET, Conditions, MemberOptions, conditions_of
-from .spec import FnSpec, ToolSpec, spec_of
+from .spec import PLAIN, UNSET, Conditions, FnSpec, MemberOptions, ToolSpec, conditions_of, spec_of
 
 if TYPE_CHECKING:
     from .._context.context import ToolContext
-    from .._schema.input_text import InputText
+    from .._schema.arguments import InputText
     from .._transcript.assistant import ToolMetadata
     from .._transcript.result import ToolResult
     from .call import AnyToolCall, FnCall, ToolCall
     from .decisions import RunNormally
     from .history import CallRound, Entry
-    from .member_options import Rule
+    from .spec import Rule
 
 P = ParamSpec("P")
 Sent = ParamSpec("Sent")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from .._schema.coerced_arguments import path_of
+from .._schema.field_issues import path_of
 from .._schema.schema_check import is_too_deep, validator_of
 from .._text.json import compact_json, cut, is_array, shorten
 

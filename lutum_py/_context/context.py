@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol, TypeVar
 
+from .._text.escaping import is_interrupt
 from .._text.immutable import Immutable
 from .._text.json import is_sequence, json_data, shorten
-from .._text.own_code import is_interrupt
 from ..errors import InvalidValueError, MisuseError
 from .cancellation import CancellationToken
 from .inner import EXAMPLE, CallsRequested, Inner, InnerState, ToolRequestedCalls, pairs_in

@@ -10,24 +10,26 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome
-from .._call.drivers import HookGenerator, drive, drive_sync
+from .._call.deciding import HookGenerator, drive, drive_sync
 from .._call.selector import AnySelector, FnSelector, Selector
-from .._declare.hook_names import HOOK_KINDS, Phase, generated_names, slot_of
-from .._declare.policy_hooks import policy_methods
-from .._declare.toolset_meta import ToolsetMeta
+from .._text.escaping import meant_by, names_for_message
 from .._text.json import shorten
-from .._text.suggestion import meant_by, names_for_message
+from .._toolsets.hook_names import HOOK_KINDS, Phase, generated_names, policy_methods, slot_of
+from .._toolsets.toolset_meta import ToolsetMeta
 from ..errors import HookError, UnknownToolError
-from .decorator_types import (
+from .registered_hook import (
     AfterVerdict,
+    ArgsHook,
     ArgsHookDecorator,
     GateDecorator,
     GateVerdict,
     HookDecorator,
+    HookPlaces,
+    PhaseHooks,
+    RegisteredHook,
     SharedHookDecorator,
+    cannot_register,
 )
-from .places import HookPlaces
-from .registered_hook import ArgsHook, PhaseHooks, RegisteredHook, cannot_register
 
 if TYPE_CHECKING:
     from typing import Self

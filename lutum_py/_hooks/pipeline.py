@@ -22,6 +22,7 @@ from .._call.call import AnyToolCall, Hooks
 from .._call.deciding import (
     OF_ARGUMENTS,
     OF_INPUT,
+    HookGenerator,
     Review,
     Verdict,
     apply_decision,
@@ -44,24 +45,15 @@ from .._call.deciding import (
     was_asked,
     write_all,
 )
-from .._call.decisions import (
-    Block,
-    Complete,
-    Reject,
-    RunNormally,
-    Suspend,
-)
-from .._call.drivers import HookGenerator
-from .._call.history import Move, move, this_try
-from .._call.lifecycle import STAGES
+from .._call.decisions import Block, Complete, Reject, RunNormally, Suspend
+from .._call.history import STAGES, Move, move, this_try
 from .._call.selector import Selector
 from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult, rejection, with_labels
 from .._transcript.transcript import Transcript
 from ..errors import HookError
-from .places import HookPlaces
-from .registered_hook import NO_HOOKS, ArgsHook, CallGate, RegisteredHook, keyed
+from .registered_hook import NO_HOOKS, ArgsHook, CallGate, HookPlaces, RegisteredHook, keyed
 
 _kind_of: Callable[[object], Any] = type
 _UNREVIEWED: Final = STAGES["unreviewed"]

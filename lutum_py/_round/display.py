@@ -18,14 +18,14 @@ from .._call.decisions import changed_names
 from .._call.history import Step, end_of, wait_of
 from .._call.outcomes import SOURCES, issue_in
 from .._context.suspension import SuspendTicket
-from .._schema.input_text import InputText
+from .._schema.arguments import InputText
 from .._text.escaping import LINES, escape_unprintable
 from .._text.html import Entry, Part, as_styles, brief_table, cut_text, figure, note
 from .._text.json import compact_json, indented_json, is_object
 from .._transcript.assistant import AssistantTurn, callers_of
 from .._transcript.saved import Saved
+from .events import CallRow, row_of, rows_of
 from .plan_json import histories_in
-from .rows import CallRow, row_of, rows_of
 from .sorted_calls import SortedCalls
 
 _MOST = 100

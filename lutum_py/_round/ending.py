@@ -17,10 +17,11 @@ from typing import Any, TypeAlias
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, Hooks, decoded_calls
+from .._call.deciding import HookGenerator
 from .._call.decisions import EditRecord, edits_of
-from .._call.drivers import HookGenerator
 from .._call.history import (
     REFUSED_BY,
+    CallStatus,
     Step,
     end_of,
     result_in,
@@ -28,7 +29,6 @@ from .._call.history import (
     this_try,
     was_begun,
 )
-from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     AwaitingCall,
     HandledCall,
@@ -39,8 +39,7 @@ from .._call.outcomes import (
 )
 from .._call.selector import AnySelector
 from .._hooks.pipeline import AfterSaid, after, was_asked_after, write_said
-from .._hooks.places import HookPlaces
-from .._hooks.registered_hook import RegisteredHook, keyed
+from .._hooks.registered_hook import HookPlaces, RegisteredHook, keyed
 from .._text.escaping import escape_unprintable
 from .._text.json import compact_json, cut, shorten
 from .._transcript.assistant import ToolMetadata

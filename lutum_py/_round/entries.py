@@ -18,28 +18,29 @@ from typing import Any, Final
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall
-from .._call.history import (
-    ANSWERED,
-    CallRound,
-    Step,
-    as_entry,
-    is_unread,
-    move,
-    move_of,
-    state_in,
-)
+from .._call.history import ANSWERED, CallRound, Step, as_entry, is_unread, move, move_of, state_in
 from .._text.json import canonical_json, is_mapping, shorten
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
-from .._transcript.place import Place
 from .._transcript.result import dump_result
 from .._transcript.saved import Form, Saved, dump_saved
+from .._transcript.transcript import Place
 from .._transcript.transcript_json import dump_turn, load_turn
 from ..errors import LifecycleError, MisuseError, PlanError
 from .ending import owes_after_hooks
 from .inner import Ask
-from .plan_json import check_schema, check_shown, completed, dump_left, load_left, make_call
+from .plan_json import (
+    check_schema,
+    check_shown,
+    check_words,
+    completed,
+    dump_left,
+    dump_step,
+    dump_unset,
+    load_history,
+    load_left,
+    make_call,
+)
 from .sorted_calls import RoundState, SortedCalls, StoredAs
-from .step_json import check_words, dump_step, dump_unset, load_history
 
 ROUND: Final = Form("lutum_py.round", 1, "round", PlanError, gave="`plan.round_record()`")
 

@@ -10,8 +10,8 @@ from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.outcomes import RecoverableToolCallIssue
-from .._declare.answer import ACCEPTED, Answer
 from .._text.escaping import quoted
+from .._toolsets.answer import ACCEPTED, Answer
 from .._transcript.assistant import AssistantTurn, TextItem, ToolMetadata, Usage
 from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, Transcript, joined

@@ -24,25 +24,26 @@ from typing import Any, Final, NamedTuple
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, Hooks, decoded_calls
-from .._call.drivers import HookGenerator
+from .._call.deciding import HookGenerator
 from .._call.history import (
     ANSWERED,
+    ASKING,
     CONTINUED,
+    RETURNING,
     Move,
+    Stage,
     first_entry,
     move,
     result_in,
     state_in,
     steps_of_kind,
 )
-from .._call.lifecycle import ASKING, RETURNING, Stage
 from .._call.outcomes import AwaitingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._context.inner import HasConversation, Inner, ToolRequestedCalls
-from .._declare.offer import NotOnOffer
 from .._hooks.pipeline import AfterSaid, after, review_calls, was_asked_after, write_said
-from .._hooks.places import HookPlaces
-from .._hooks.registered_hook import keyed
+from .._hooks.registered_hook import HookPlaces, keyed
 from .._text.json import compact_json, json_data, shorten
+from .._toolsets.offer import NotOnOffer
 from .._transcript.assistant import AssistantTurn, ToolCallItem, ToolMetadata, given_by_provider
 from .._transcript.result import ToolResult, renamed
 from .._transcript.transcript import CommittedRound

@@ -13,10 +13,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVa
 
 from .._call.base_call import BaseCall
 from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.deciding import ask_declared, begin, settle, write_all
-from .._call.drivers import HookGenerator, drive, drive_sync
-from .._call.history import CONTINUED, CallStep, Move, Said, move, result_in, state_in, was_begun
-from .._call.lifecycle import CallStatus
+from .._call.deciding import (
+    HookGenerator,
+    ask_declared,
+    begin,
+    drive,
+    drive_sync,
+    settle,
+    write_all,
+)
+from .._call.history import (
+    CONTINUED,
+    CallStatus,
+    CallStep,
+    Move,
+    Said,
+    move,
+    result_in,
+    state_in,
+    was_begun,
+)
 from .._call.outcomes import (
     AwaitingCall,
     ContinueSuggestion,
@@ -27,7 +43,7 @@ from .._call.outcomes import (
 )
 from .._context.suspension import Decision
 from .._hooks.pipeline import review_calls
-from .._hooks.places import check_related
+from .._hooks.registered_hook import check_related
 from .._text.immutable import Immutable
 from .._text.json import shorten
 from .._transcript.result import ToolResult
@@ -41,8 +57,16 @@ from .ending import (
     results_of,
     show_results,
 )
-from .events import OnEvent, check_listener, tell_decided, tell_resumed
-from .rows import Ancestor, Ancestry, CallRow, rows_of
+from .events import (
+    Ancestor,
+    Ancestry,
+    CallRow,
+    OnEvent,
+    check_listener,
+    rows_of,
+    tell_decided,
+    tell_resumed,
+)
 from .sorted_calls import SortedCalls, ended_with, unfinished
 
 if TYPE_CHECKING:
@@ -247,7 +271,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             earlier calls that it waits for. A call that one of these already waits for may be left
             out.
         """
-        from .order import Order
+        from .sorted_calls import Order
 
         return Order.of(self).by_id()
 
@@ -276,7 +300,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             [['c0', 'c1'], ['c2']]
             {'c0': (), 'c1': (), 'c2': ('c0',)}
         """
-        from .order import Order
+        from .sorted_calls import Order
 
         order = Order.of(self)
         return [tuple(order.calls[at] for at in group) for group in order.batches()]

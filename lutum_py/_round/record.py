@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from .._call.base_call import BaseCall
 from .._call.call import Hooks
-from .._call.drivers import HookGenerator
-from .._call.history import Move, Step, move, move_of, recorded_in, settled_by, state_in, this_try
-from .._call.lifecycle import CallStatus
+from .._call.deciding import HookGenerator
+from .._call.history import (
+    CallStatus,
+    Move,
+    Step,
+    move,
+    move_of,
+    recorded_in,
+    settled_by,
+    state_in,
+    this_try,
+)
 from .._call.outcomes import AwaitingCall, NotEnded, SuspendedCall, issue_in
-from .._hooks.places import HookPlaces
-from .._hooks.registered_hook import RegisteredHook
+from .._hooks.registered_hook import HookPlaces, RegisteredHook
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import (

@@ -17,8 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
-from .._call.deciding import Review, write_all
-from .._call.drivers import HookGenerator
+from .._call.deciding import HookGenerator, Review, write_all
 from .._call.history import Move, Step, move, steps_of_kind, wait_of
 from .._call.outcomes import SuspendedCall
 from .._context.suspension import Decision, ResumeMode

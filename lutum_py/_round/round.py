@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Never, NoReturn, Self, fi
 from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.drivers import drive_sync
+from .._call.deciding import drive_sync
 from .._call.history import CallRound, first_entry
 from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
-from .._declare.answer import Answer
-from .._declare.offer import NotOnOffer, OfferedTools
+from .._schema.arguments import OwnNames, own_name, stand_in
 from .._schema.schema_reader import names_in
-from .._schema.stand_in import OwnNames, own_name, stand_in
 from .._text.escaping import escape_unprintable, quoted
 from .._text.immutable import settle
 from .._text.json import shorten
+from .._toolsets.answer import Answer
+from .._toolsets.offer import NotOnOffer, OfferedTools
 from .._transcript.assistant import AssistantTurn, ToolMetadata, with_calls
 from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, joined
@@ -47,8 +47,7 @@ from .plan import OpenCalls, ToolRoundPlan, as_plan, unasked
 from .sorted_calls import SETTLED, RoundState, SortedCalls
 
 if TYPE_CHECKING:
-    from .._transcript.place import Place
-    from .._transcript.transcript import HasTranscript, Transcript
+    from .._transcript.transcript import HasTranscript, Place, Transcript
 
 T_co = TypeVar("T_co", covariant=True)
 AN_co = TypeVar("AN_co", covariant=True, default=Never)

@@ -21,11 +21,18 @@ from pydantic_core.core_schema import CoreSchema, any_schema, no_info_after_vali
 
 from .._text.immutable import dataclass
 from .._text.json import infinity_in, is_object
-from .core_schemas import NO_SCHEMA, OBJECTS, built, but, is_schema, schema_parts
-from .faithful import is_faithful
-from .plain_types import is_model
-from .read_back import accepts, by_json_value
-from .signature import SKIPPED, holds_skip
+from .read_back import (
+    NO_SCHEMA,
+    OBJECTS,
+    accepts,
+    built,
+    but,
+    by_json_value,
+    is_faithful,
+    is_schema,
+    schema_parts,
+)
+from .signature import SKIPPED, holds_skip, is_model
 
 _FIELDS = frozenset({"dataclass-args", "model-fields", "typed-dict"})
 

@@ -25,10 +25,9 @@ from pydantic.fields import FieldInfo
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
 from .closed_schema import converted
-from .plain_types import can_carry, is_object_type
 from .read_back import accepts
 from .secrets import MASK, Masking
-from .signature import REQUIRED, Parameter, Skip, reason_of, type_name
+from .signature import REQUIRED, Parameter, Skip, can_carry, is_object_type, reason_of, type_name
 
 
 class FnInput(BaseModel):

@@ -13,8 +13,8 @@ from functools import partial
 from types import CoroutineType, MethodType
 from typing import Any, ClassVar, NoReturn, Self
 
+from .._text.escaping import names_for_message
 from .._text.immutable import SetOnce, settle
-from .._text.suggestion import names_for_message
 from ..errors import MisuseError
 from .signature import REQUIRED, Parameter, Signature, read_others, signature_of
 
@@ -258,7 +258,7 @@ class Invocation(SetOnce):
             return await self.start(call, input, skipped)
         # Not in asyncio's pool: it is small, is waited for at the end, and never ends where a
         # function raises StopIteration.
-        from .._context.threads import run_in_thread, wait_for_thread
+        from .._context.cancellation import run_in_thread, wait_for_thread
 
         thread = run_in_thread(partial(self.start, call, input, skipped), call.name)
         await wait_for_thread(thread)

@@ -18,13 +18,9 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from .._text.json import MOST_DIGITS, cut, has_long_number, is_array, is_object, parse_json, shorten
 from ..errors import FieldIssue, ToolOutputError
-from .arguments import fields_of
-from .core_schemas import schema_parts
-from .faithful import is_faithful
-from .input_text import same
-from .plain_types import is_model, is_plain
-from .read_back import reader_of
-from .signature import parts_of, text_in, type_name
+from .arguments import fields_of, same
+from .read_back import is_faithful, reader_of, schema_parts
+from .signature import is_model, is_plain, parts_of, text_in, type_name
 
 if TYPE_CHECKING:
     from .schema_reader import JsonSchema
@@ -264,7 +260,7 @@ def _lost_number(plain: Any, written: Any, loc: tuple[int | str, ...]) -> FieldI
     if isinstance(plain, float):
         if isfinite(plain) or isinstance(written, str):
             return None
-        from .coerced_arguments import path_of
+        from .field_issues import path_of
 
         return FieldIssue(path_of(loc), _NOT_FINITE, shorten(plain))
     pairs: Iterable[tuple[int | str, Any]] = ()

@@ -1,28 +1,302 @@
-"""Read values back from the JSON that pydantic wrote of them.
-
-What pydantic writes, it does not always read: a field is written under one alias and read under
-another, computed fields are written and refused, bytes are written in base64 and read as text, and
-an enum of tuples is written in arrays that equal no member. The core schema is changed where the
-two differ, so that one validator reads the names of both.
-"""
+"""Walk core schemas of pydantic, and build validators and serializers of changed ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from _thread import RLock
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, Final, cast
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 from pydantic_core import (
     PydanticSerializationError,
     SchemaSerializer,
     SchemaValidator,
+    to_json,
     to_jsonable_python,
 )
 from pydantic_core.core_schema import no_info_before_validator_function
 
-from .._text.json import is_array, is_object, json_key
-from .core_schemas import NO_SCHEMA, built, but, classes_in, is_schema, schema_parts
+from .._text.json import LEAVES, canonical_json, is_array, is_object, json_key
+
+# Of each of these pydantic says in the schema which class it is.
+OBJECTS: Final = frozenset({"dataclass", "model", "typed-dict"})
+NO_SCHEMA: Final = frozenset(
+    {"cls", "config", "default", "expected", "members", "metadata", "serialization", "type"}
+)
+
+
+def is_schema(part: dict[str, Any]) -> bool:
+    """Whether this is a schema: what holds fields or choices has words of their author as keys."""
+    return isinstance(part.get("type"), str)
+
+
+def but(schema: Any, changes: dict[str, Any]) -> Any:
+    """Return the schema, or a copy where some part of it is another one."""
+    is_same = all(schema.get(key) is part for key, part in changes.items())
+    return schema if is_same else {**schema, **changes}
+
+
+_BUILDING: Final = RLock()
+
+
+def built(make: Any, schema: Any, classes: set[type[Any]]) -> Any:
+    """Build a validator or serializer from the schema alone, not of what its classes have at hand.
+
+    pydantic takes what a class has finished for itself, whatever the schema at hand says about it,
+    unless it is told not to; releases before 2.13 cannot be told. There the classes look unfinished
+    meanwhile, to one thread after the other: what is built of them in others is built again.
+    """
+    try:
+        built = make(schema, None, _use_prebuilt=False)
+    except TypeError:
+        with _BUILDING:
+            finished = [cls for cls in classes if cls.__dict__.get("__pydantic_complete__")]
+            for cls in finished:
+                cls.__pydantic_complete__ = False
+            try:
+                built = make(schema)
+            finally:
+                for cls in finished:
+                    cls.__pydantic_complete__ = True
+    return built
+
+
+def schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield every schema inside of a core schema, and itself."""
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if is_object(part):
+            if is_schema(part):
+                yield part
+                waiting += [part[key] for key in part.keys() - NO_SCHEMA]
+            else:
+                waiting += part.values()
+        elif isinstance(part, list | tuple):
+            waiting += part
+
+
+def classes_in(schema: Any) -> set[type[Any]]:
+    """Return the classes of the objects in a core schema."""
+    return {part.get("cls", dict) for part in schema_parts(schema) if part["type"] in OBJECTS}
+
+
+_LEAVES: Final[Mapping[str, frozenset[str]]] = {
+    "bool": frozenset({"bool"}),
+    "date": frozenset({"string"}),
+    "datetime": frozenset({"string"}),
+    "decimal": frozenset({"string"}),
+    "float": frozenset({"number"}),
+    "int": frozenset({"number"}),
+    "none": frozenset({"null"}),
+    "str": frozenset({"string"}),
+    "time": frozenset({"string"}),
+    "timedelta": frozenset({"string"}),
+    "uuid": frozenset({"string"}),
+}
+"""The kinds of JSON in which values of each type are written."""
+
+_ANY: Final = frozenset({"array", "bool", "null", "number", "object", "string"})
+_OBJECT: Final = frozenset({"object"})
+_ARRAY: Final = frozenset({"array"})
+_KEYS: Final = frozenset({"date", "enum", "int", "literal", "str", "uuid"})
+_PLAIN: Final = frozenset({bool, int, str, type(None)})
+
+# Each makes of a text what it says only once, or writes it in a way of its own.
+_CHANGING: Final = (
+    "coerce_numbers_to_str",
+    "custom_init",
+    "missing",
+    "now_op",
+    "post_init",
+    "root_model",
+    "serialization",
+    "serialization_exclude",
+    "serialization_exclude_if",
+    "strip_whitespace",
+    "to_lower",
+    "to_upper",
+)
+_CHANGING_CONFIG: Final = ("ser_json", "str_", "val_json", "coerce_")
+
+
+_kind_of: Callable[[object], Any] = type
+
+
+class _NotFaithful(Exception):
+    """Stops the search at the first part that is not faithful."""
+
+
+def is_faithful(core_schema: Any) -> bool:
+    """Whether what is written of each value that was read from JSON is read as that value again."""
+    definitions: dict[str, Any] = {}
+    if core_schema["type"] == "definitions":
+        definitions = {each["ref"]: each for each in core_schema["definitions"]}
+    try:
+        _Kinds(definitions).of(core_schema)
+    except _NotFaithful:
+        return False
+    return True
+
+
+class _Kinds:
+    """Find out in which kinds of JSON the values of a schema are written.
+
+    Raises:
+        _NotFaithful: It cannot be told, or a value may not be read again as it was.
+    """
+
+    def __init__(self, definitions: Mapping[str, Any]) -> None:
+        self._named = definitions
+        self._known: dict[str, frozenset[str]] = {}
+
+    def of(self, schema: Any) -> frozenset[str]:
+        kind: str = schema["type"]
+        _refuse(any(schema.get(key) for key in _CHANGING))
+        config: Mapping[str, Any] = schema.get("config") or {}
+        _refuse(any(key.startswith(_CHANGING_CONFIG) for key in config))
+        _refuse("allow" in (schema.get("extra_behavior"), config.get("extra_fields_behavior")))
+        leaf = _LEAVES.get(kind)
+        if leaf is not None:
+            _refuse(kind == "decimal" and bool(schema.get("allow_inf_nan")))
+            return leaf
+        name = "_" + kind.replace("-", "_")
+        find: Callable[[Any], frozenset[str]] | None = getattr(self, name, None)
+        if find is None:
+            raise _NotFaithful
+        return find(schema)
+
+    def _any(self, _: Any) -> frozenset[str]:
+        return _ANY
+
+    def _nullable(self, schema: Any) -> frozenset[str]:
+        inner = self.of(schema["schema"])
+        _refuse("null" in inner and inner is not _ANY)
+        return inner | {"null"}
+
+    def _default(self, schema: Any) -> frozenset[str]:
+        inner = schema["schema"]
+        kinds = self.of(inner)
+        if "default" in schema:
+            _refuse(not self._fits(schema["default"], inner))
+        else:
+            _refuse(schema.get("default_factory") not in (dict, list))
+        return kinds
+
+    def _fits(self, default: Any, schema: Any) -> bool:
+        """Whether a default, which pydantic does not check, is read again as it is."""
+        while schema["type"] == "nullable":
+            if default is None:
+                return True
+            schema = schema["schema"]
+        kind = _kind_of(default)
+        if kind in (list, dict):
+            return not default and schema["type"] == kind.__name__ and len(schema) <= 3
+        if kind is tuple:
+            return not default and bool(schema.get("variadic_item_index") == 0)
+        if schema["type"] == "enum":
+            return default in schema["members"] and kind is schema["cls"]
+        if kind not in (*_PLAIN, float):
+            return False
+        if schema["type"] not in ("any", "bool", "float", "int", "literal", "str"):
+            return False
+        try:
+            again = SchemaValidator(schema).validate_json(to_json(default))
+        except ValueError:
+            return False
+        return type(again) is kind and repr(again) == repr(default)
+
+    def _list(self, schema: Any) -> frozenset[str]:
+        if "items_schema" in schema:
+            self.of(schema["items_schema"])
+        return _ARRAY
+
+    def _tuple(self, schema: Any) -> frozenset[str]:
+        for each in schema["items_schema"]:
+            self.of(each)
+        return _ARRAY
+
+    def _set(self, schema: Any) -> frozenset[str]:
+        # In an order of their own, so that they are sorted by what is written.
+        _refuse(schema.get("items_schema", {"type": "any"})["type"] not in _KEYS)
+        return self._list(schema)
+
+    _frozenset = _set
+
+    def _dict(self, schema: Any) -> frozenset[str]:
+        _refuse(schema.get("keys_schema", {"type": "any"})["type"] not in (*_KEYS, "any"))
+        for key in ("keys_schema", "values_schema"):
+            if key in schema:
+                self.of(schema[key])
+        return _OBJECT
+
+    def _enum(self, schema: Any) -> frozenset[str]:
+        return _kinds_of([member.value for member in schema["members"]])
+
+    def _literal(self, schema: Any) -> frozenset[str]:
+        return _kinds_of(schema["expected"])
+
+    def _union(self, schema: Any) -> frozenset[str]:
+        kinds: frozenset[str] = frozenset()
+        for each in schema["choices"]:
+            own = self.of(each[0] if isinstance(each, tuple) else each)
+            _refuse(bool(kinds & own))
+            kinds |= own
+        return kinds
+
+    def _tagged_union(self, schema: Any) -> frozenset[str]:
+        _refuse(not isinstance(schema["discriminator"], str))
+        for each in schema["choices"].values():
+            self.of(each)
+        return _OBJECT
+
+    def _model(self, schema: Any) -> frozenset[str]:
+        return self.of(schema["schema"])
+
+    _dataclass = _model
+
+    def _fields(self, schema: Any) -> frozenset[str]:
+        fields = schema["fields"]
+        for each in fields.values() if is_object(fields) else fields:
+            name = each.get("validation_alias")
+            _refuse(name != each.get("serialization_alias") or not isinstance(name, str | None))
+            _refuse(any(each.get(key) for key in (*_CHANGING, "init_only")))
+            _refuse(each.get("init") is False)
+            self.of(each["schema"])
+        return _OBJECT
+
+    def _model_fields(self, schema: Any) -> frozenset[str]:
+        return self._fields(schema)
+
+    _typed_dict = _dataclass_args = _model_fields
+
+    def _definitions(self, schema: Any) -> frozenset[str]:
+        return self.of(schema["schema"])
+
+    def _definition_ref(self, schema: Any) -> frozenset[str]:
+        name = schema["schema_ref"]
+        if name not in self._known:
+            # Only an object or array can hold itself, so that it is known what it is written as.
+            self._known[name] = _OBJECT | _ARRAY
+            self._known[name] = self.of(self._named[name])
+        return self._known[name]
+
+
+def _kinds_of(values: list[Any]) -> frozenset[str]:
+    _refuse(any(type(each) not in _PLAIN for each in values))
+    _refuse(len(set(values)) != len(values))  # 1 and True
+    names = {bool: "bool", int: "number", str: "string", type(None): "null"}
+    return frozenset(names[type(each)] for each in values)
+
+
+def _refuse(wrong: object) -> None:
+    if wrong:
+        raise _NotFaithful
+
 
 _WITH_FIELDS: Final = ("dataclass-args", "model-fields", "typed-dict")
 # How a config has things written, and how it then has to have them read.
@@ -184,3 +458,97 @@ def _in_json(value: Any) -> Any:
         return to_jsonable_python(value.value if isinstance(value, Enum) else value)
     except (PydanticSerializationError, ValueError):
         return value
+
+
+NOWHERE: Final[Any] = object()
+"""Stands for the data of a part that was written in a way of its own, or not at all."""
+
+
+def exact_data(data: Any, value: Any) -> Any:
+    """Return the data with every secret of the value revealed, and every set sorted.
+
+    Args:
+        data: What the value was written as; it may be changed.
+        value: The value.
+
+    Raises:
+        PydanticSerializationError: A secret stands where it cannot be revealed.
+    """
+    if value.__class__ in LEAVES:  # most of an input
+        return data
+    if _is_secret(value):
+        return _revealed(data, value)
+    if isinstance(value, BaseModel) and value.__pydantic_root_model__:
+        return exact_data(data, value.__dict__["root"])
+    # Data and value side by side: {"user": {"pin": "****"}} beside User(pin=SecretStr("1234")). The
+    # parts that have no counterpart are gone through as well: a secret in them is masked for good.
+    if (named := _named_parts(value, data)) is not None:
+        for names, part in named:
+            key = next((name for name in names if name in data), None) if is_object(data) else None
+            exact = exact_data(NOWHERE if key is None else data[key], part)
+            if key is not None:
+                data[key] = exact
+    elif isinstance(value, Collection) and not isinstance(value, str | bytes | bytearray):
+        parts: list[Any] = [*value]
+        beside = is_array(data) and len(data) == len(parts)
+        exact = [exact_data(data[at] if beside else NOWHERE, part) for at, part in enumerate(parts)]
+        if beside and isinstance(value, set | frozenset):
+            exact.sort(key=canonical_json)
+        return exact if beside else data
+    return data
+
+
+def _revealed(data: Any, secret: Any) -> Any:
+    plain = secret.get_secret_value()
+    with suppress(UnicodeDecodeError, PydanticSerializationError):
+        if data is not NOWHERE:
+            mask, written = to_jsonable_python(secret), to_jsonable_python(plain)
+            # Another text than the mask is the author's own way to write it, which is to be kept.
+            return written if data == mask else data
+    raise PydanticSerializationError(
+        "a secret in it is written in a way from which it cannot be read back; give its field "
+        "a serializer, or a type that is not a secret"
+    )
+
+
+def _named_parts(value: Any, data: Any) -> Iterable[tuple[tuple[str, ...], Any]] | None:
+    """Return the parts of what has names for them, each with those that it may be written under."""
+    known: Any = {}
+    parts: dict[str, Any]
+    if is_object(value):
+        for key in value:
+            exact_data(NOWHERE, key)  # a key is never revealed
+        if not (is_object(data) and len(data) == len(value)):
+            return [((), part) for part in value.values()]
+        return [((_written(key),), part) for key, part in value.items()]
+    if isinstance(value, BaseModel):
+        known = type(value).model_fields
+        parts = {**value.__dict__, **(value.__pydantic_extra__ or {})}
+    elif is_dataclass(value) and not isinstance(value, type):
+        known = getattr(type(value), "__pydantic_fields__", {})
+        parts = {one.name: getattr(value, one.name) for one in fields(value)}
+    else:
+        return None
+    return [((*_names_of(known.get(name)), name), part) for name, part in parts.items()]
+
+
+def _names_of(field: Any) -> list[str]:
+    """Return the names that a field may be written under besides its own."""
+    told = getattr(field, "serialization_alias", None), getattr(field, "validation_alias", None)
+    choices = [*getattr(told[1], "choices", ()), *told]
+    return [each for each in choices if isinstance(each, str)]
+
+
+def _written(key: Any) -> Any:
+    """Return the key of a mapping as JSON has it."""
+    return key if isinstance(key, str) else next(iter(to_jsonable_python({key: None})))
+
+
+def _is_secret(value: object) -> bool:
+    # Whoever made one has loaded these; to load them for all would cost as much as all of this.
+    # Another thread may be about to: then some of them are missing.
+    types = sys.modules.get("pydantic.types")
+    return isinstance(value, tuple(getattr(types, name, ()) for name in _SECRETS))
+
+
+_SECRETS: Final = ("Secret", "SecretStr", "SecretBytes")

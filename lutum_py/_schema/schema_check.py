@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from .._text.json import cut, is_array, is_object, json_key, shorten
 from ..errors import MissingExtraError, ToolDefinitionError
-from .patterns import is_found
-from .schema_reader import JsonSchema, fault_in, localized
+from .schema_reader import JsonSchema, fault_in, is_found, localized
 from .secrets import Masking
 
 

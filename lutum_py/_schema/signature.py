@@ -1,20 +1,25 @@
-"""Read a function's signature into a record in which every decision is already made.
+"""Docstrings of tools: what the model is told about a tool and about each of its parameters.
 
-All definition errors that a signature can cause are raised here, before anything is built.
+A docstring is prose with sections in it, in any mix of the Google, NumPy and Sphinx styles. Line by
+line, each style is asked whether a section of it begins there; what none of them takes is prose, so
+that nothing an author wrote is lost, be it a title without a body or a line without a colon.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 import typing
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import is_dataclass
+from dataclasses import field, is_dataclass
 from functools import partial
-from types import SimpleNamespace, UnionType
+from math import isfinite
+from types import NoneType, SimpleNamespace, UnionType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     Final,
@@ -24,19 +29,229 @@ from typing import (
     NotRequired,
     Optional,
     Required,
+    TypeGuard,
     Union,
     get_args,
     get_origin,
 )
 
-from typing_extensions import Format, ReadOnly, TypeAliasType
+from pydantic import BaseModel
+from typing_extensions import Format, ReadOnly, TypeAliasType, is_typeddict
 
+from .._text.escaping import names_for_message
 from .._text.immutable import dataclass
 from .._text.json import cut, shorten
 from .._text.on_demand import ONCE
-from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
-from .docstring import Docstring
+
+if TYPE_CHECKING:
+    from .schema_reader import JsonSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Docstring:
+    """A docstring taken apart: its prose, and the description of each parameter in order.
+
+    A parameter that is named without a word about it has an empty description.
+    """
+
+    description: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+_ABOUT_PARAMETERS: Final = frozenset({"args", "arguments", "attributes", "parameters", "params"})
+_OTHER: Final = ("keyword ", "other ")
+"""What may be before these in a title, as in `Keyword Args:`."""
+_DROPPED: Final = frozenset({"except", "exception", "raise", "return", "yield"})
+"""What no model is told about, in the singular, as a title and as a field."""
+_DROPPED_TITLES: Final = _DROPPED | {"example", "receive", "warn"}
+_DROPPED_FIELDS: Final = _DROPPED | {"rtype", "type", "vartype", "ytype"}
+_PARAMETER_FIELDS: Final = frozenset(
+    {*("arg", "argument", "key", "keyword", "kwarg", "param", "parameter"), "cvar", "ivar", "var"}
+)
+
+# Decoration of a name: `*args`, reST's escaped `\*args`, Markdown's quotes.
+_DECORATION: Final = "*\\`"
+_NAME: Final = r"[*\\`]*[^\W\d]\w*`*"
+_NAMES: Final = rf"{_NAME}(?:\s*,\s*{_NAME})*"
+# Compiled by those that have such sections.
+_GOOGLE_ENTRY: Final = rf"(?P<names>{_NAMES})\s*(?:\(.*?\))?\s*:(?!//)(?P<text>.*)"
+_NUMPY_ENTRY: Final = rf"{_NAMES}\s*(?::.*)?"
+_FIELD: Final = r":(?P<kind>\w+)(?:\s+(?P<argument>[^:]*))?:(?:\s+(?P<text>.*))?"
+_FIELD_ARGUMENT: Final = rf"(?:.*?\s)??(?P<names>{_NAMES})\s*"
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """Lines up to `end` that are not prose, with the entries that count: names, and their lines.
+
+    `leading` is what is in a section before its first entry.
+    """
+
+    end: int
+    entries: Sequence[tuple[str, list[str]]] = ()
+    leading: Sequence[str] = ()
+
+
+def parse_docstring(text: str | None) -> Docstring:
+    """Take a Google, NumPy or Sphinx docstring apart, whatever it holds.
+
+    The description keeps every paragraph outside the sections of parameters, results, exceptions
+    and examples. What only resembles a section (a title without an indented body, a body without an
+    entry) is prose. Of two descriptions of one name, the first that is not empty counts.
+
+    >>> parse_docstring(":param str query: What to search for.").parameters
+    {'query': 'What to search for.'}
+    """
+    if not text:
+        return Docstring()
+    from inspect import cleandoc
+
+    lines = cleandoc(text).split("\n")
+    paragraphs: list[list[str]] = [[]]
+    parameters: dict[str, str] = {}
+    position = 0
+    while position < len(lines):
+        # Each reader looks at one line and says where its section ends, or that none begins there.
+        section = (
+            _google_section(lines, position)
+            or _numpy_section(lines, position)
+            or _field_section(lines, position)
+        )
+        if section is None:
+            paragraphs[-1].append(lines[position])
+            position += 1
+            continue
+        for names, described in section.entries:
+            for name in names.split(","):
+                bare = name.strip().strip(_DECORATION)
+                parameters[bare] = parameters.get(bare) or " ".join(" ".join(described).split())
+        paragraphs += [list(section.leading), []]
+        position = section.end
+    prose = ("\n".join(paragraph).strip("\n") for paragraph in paragraphs)
+    return Docstring("\n\n".join(part for part in prose if part).strip(), parameters)
+
+
+def _is_dropped(title: str) -> bool:
+    return title.removesuffix("s") in _DROPPED_TITLES
+
+
+def _is_about_parameters(title: str) -> bool:
+    start = title.partition(" ")[0] + " "
+    return (title.removeprefix(start) if start in _OTHER else title) in _ABOUT_PARAMETERS
+
+
+# `Args:` with `    city: Where.` under it. A title alone is prose: "Returns: the weather" says
+# something to the model.
+def _google_section(lines: list[str], start: int) -> _Section | None:
+    """Read `Title:` and the indented lines under it."""
+    written, colon, rest = lines[start].partition(":")
+    title = written.lower() if colon and written[:1].isupper() and written.isascii() else ""
+    if not title or rest.strip() or not (_is_dropped(title) or _is_about_parameters(title)):
+        return None
+    end = start + 1
+    while end < len(lines) and _is_inside(lines[end]):
+        end += 1
+    body = lines[start + 1 : end]
+    first = next((line for line in body if line.strip()), None)
+    if first is None:
+        return None
+    if _is_dropped(title):
+        return _Section(end)
+    leading: list[str] = []
+    entries: list[tuple[str, list[str]]] = []
+    for line in body:
+        bare = line.strip()
+        entry = re.fullmatch(_GOOGLE_ENTRY, bare) if _depth(line) <= _depth(first) else None
+        if entry:
+            entries.append((entry["names"], [entry["text"]]))
+        elif entries:
+            # A line without a colon continues the entry above, however it is indented.
+            entries[-1][1].append(bare)
+        else:
+            leading.append(bare)
+    return _Section(end, entries, leading) if entries else None
+
+
+# `Parameters`, a line of dashes, `city : str` and an indented text.
+def _numpy_section(lines: list[str], start: int) -> _Section | None:
+    """Read an underlined title and what is under it."""
+    title = lines[start].strip().lower() if _is_underlined(lines, start) else ""
+    end = start + 2
+    if _is_dropped(title):
+        while end < len(lines) and not _is_underlined(lines, end):
+            end += 1
+        return _Section(end)
+    if not _is_about_parameters(title):
+        return None
+    while end < len(lines) and (_is_inside(lines[end]) or _is_numpy_entry(lines, end)):
+        end += 1
+    body = lines[start + 2 : end]
+    while body and not body[0].strip():
+        del body[0]
+    if not body or _is_inside(body[0]):
+        return None
+    entries: list[tuple[str, list[str]]] = []
+    for line in body:
+        if _is_inside(line):
+            entries[-1][1].append(line)
+        else:
+            entries.append((line.partition(":")[0], []))
+    return _Section(end, entries)
+
+
+def _is_numpy_entry(lines: list[str], at: int) -> bool:
+    """Tell `name : type` from prose.
+
+    After a blank line, only an indented description makes an entry.
+    """
+    if _is_underlined(lines, at) or not re.fullmatch(_NUMPY_ENTRY, lines[at]):
+        return False
+    described = at + 1 < len(lines) and lines[at + 1] != "" and _is_inside(lines[at + 1])
+    return described or lines[at - 1].strip() != ""
+
+
+# `:param str city: Where.`, perhaps with `:type city: str` beside it, which is dropped: the schema
+# says the type.
+def _field_section(lines: list[str], start: int) -> _Section | None:
+    """Read `:param type name: text` or another field, with the lines that continue it."""
+    match = _field(lines[start])
+    if match is None:
+        return None
+    argument = re.fullmatch(_FIELD_ARGUMENT, match["argument"] or "")
+    kept = match["kind"] in _PARAMETER_FIELDS and argument is not None
+    if not kept and match["kind"].removesuffix("s") not in _DROPPED_FIELDS:
+        return None
+    end = start + 1
+    # As in Markdown, a paragraph goes on without indentation until a blank line.
+    while end < len(lines) and (
+        _is_inside(lines[end]) or (lines[end - 1].strip() and not _field(lines[end]))
+    ):
+        end += 1
+    if argument is None or not kept:
+        return _Section(end)
+    described = [match["text"] or "", *lines[start + 1 : end]]
+    return _Section(end, [(argument["names"], described)])
+
+
+def _field(line: str) -> re.Match[str] | None:
+    return re.fullmatch(_FIELD, line) if line.startswith(":") else None
+
+
+def _is_inside(line: str) -> bool:
+    return not line or line[0].isspace()
+
+
+def _is_underlined(lines: list[str], at: int) -> bool:
+    if _is_inside(lines[at]) or at + 1 == len(lines):
+        return False
+    line = lines[at + 1].rstrip()
+    return len(line) > 2 and line.strip(line[0]) == "" and line[0] in "-="
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
 
 REQUIRED: Any = inspect.Parameter.empty
 """Stands for a default that is not there."""
@@ -587,3 +802,169 @@ def parsed(source: str, mode: Literal["exec", "eval"] = "exec") -> Any:
     """
     with ONCE:
         return ast.parse(source, mode=mode)
+
+
+_PLAIN = frozenset({str, int, float, bool, NoneType})
+_UNIONS: Final = (Union, UnionType)
+_CONTAINERS = frozenset({list, dict, tuple, *_UNIONS})
+_JSON_NAMES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_SURELY_WHOLE: Final = 2**53
+"""Integers below it are the same for every reader of JSON."""
+_UNSORTED: Final = ("default", "properties")
+"""Parameters whose schema pydantic leaves unsorted, since it takes their name for a keyword."""
+
+
+# `list[str]`, `dict[str, int] | None` and `Literal["a"]` are plain; `datetime`, a model and a class
+# of the author's are not: what validates these may run other code.
+def is_plain(annotation: Any) -> bool:
+    """Whether a type is made of texts, numbers, booleans, None, literals and plain containers.
+
+    Such a type always has a core schema and a JSON schema, so neither has to be tried out.
+    """
+    origin = get_origin(annotation)
+    if origin is None:
+        # By identity: what is not a type at all, such as `[int]`, need not have a hash.
+        return annotation is None or annotation is ... or any(annotation is t for t in _PLAIN)
+    if origin is Annotated:
+        from pydantic.fields import FieldInfo
+
+        # What its author leaves out of what is written has to be written all the same, what is read
+        # at a path alone has to be read by its name as well, and what is written under another name
+        # than it is read by is looked up elsewhere.
+        return is_plain(annotation.__origin__) and all(
+            type(mark) is FieldInfo
+            and not (mark.exclude or getattr(mark, "exclude_if", None))
+            and isinstance(mark.validation_alias, str | None)
+            and mark.validation_alias == mark.serialization_alias
+            for mark in annotation.__metadata__
+        )
+    if origin is Literal:
+        return all(type(value) in _PLAIN for value in get_args(annotation))
+    return origin in _CONTAINERS and all(is_plain(part) for part in get_args(annotation))
+
+
+def is_shallow(annotation: Any) -> bool:
+    """Whether a value of a type is fixed, or a list or dict of what is fixed."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return is_shallow(annotation.__origin__)
+    if origin in _UNIONS:
+        return all(map(is_shallow, get_args(annotation)))
+    if origin in (list, dict):
+        return all(map(is_fixed, get_args(annotation)))
+    return is_fixed(annotation)
+
+
+def is_fixed(annotation: Any) -> bool:
+    """Whether no value of a type can be changed in place: texts, numbers, and tuples of such."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return is_fixed(annotation.__origin__)
+    if origin in (tuple, *_UNIONS):
+        return all(is_fixed(part) for part in get_args(annotation))
+    return origin not in _CONTAINERS and is_plain(annotation)
+
+
+def can_carry(model: type[Any], name: str) -> bool:
+    """Whether a field of a model derived from this one may be called so."""
+    return not name.startswith("_") and not hasattr(model, name)
+
+
+def is_model(input_type: Any) -> TypeGuard[type[BaseModel]]:
+    """Whether a type is a pydantic model."""
+    return isinstance(input_type, type) and issubclass(input_type, BaseModel)
+
+
+def is_object_type(input_type: Any) -> bool:
+    """Whether the JSON of a type is an object: of a model, a dataclass or a `TypedDict`."""
+    plain: Any = type  # as a class it would narrow to a class of an unknown type
+    is_class = isinstance(input_type, plain)
+    return is_class and (
+        is_model(input_type) or is_dataclass(input_type) or is_typeddict(input_type)
+    )
+
+
+def plain_schema(parameters: tuple[Parameter, ...]) -> JsonSchema | None:
+    """Write the schema of an object with these fields; None if that takes pydantic.
+
+    It does where a default may not fit its type, where a field cannot have the parameter's name,
+    and where that name makes pydantic write in another order.
+    """
+    properties: JsonSchema = {}
+    for parameter in parameters:
+        name, written = parameter.name, _schema_of(parameter.annotation)
+        if written is None or name in _UNSORTED or not can_carry(BaseModel, name):
+            return None
+        about, default = parameter.description, parameter.default
+        if default is not REQUIRED:
+            if not _fits(default, parameter.annotation):
+                return None
+            written["default"] = default
+        if about is not None:
+            written["description"] = about
+        properties[name] = dict(sorted(written.items()))
+    required = [each.name for each in parameters if each.default is REQUIRED]
+    # In pydantic's order of keys, so that the digest of a tool is the same whoever wrote its
+    # schema.
+    return {
+        "additionalProperties": False,
+        "properties": properties,
+        **({"required": required} if required else {}),
+        "type": "object",
+    }
+
+
+def _schema_of(annotation: Any) -> JsonSchema | None:
+    origin = get_origin(annotation)
+    if origin is None:
+        # By identity: what is not a type at all need not have a hash.
+        name = next((name for kind, name in _JSON_NAMES.items() if kind is annotation), None)
+        return None if name is None else {"type": name}
+    parts = get_args(annotation)
+    if origin is list and len(parts) == 1:
+        items = _schema_of(parts[0])
+        return None if items is None else {"items": items, "type": "array"}
+    if origin is dict and len(parts) == 2 and parts[0] is str:
+        values = _schema_of(parts[1])
+        return None if values is None else {"additionalProperties": values, "type": "object"}
+    if origin is Literal and parts and all(type(each) is str for each in parts):
+        told = {"const": parts[0]} if len(parts) == 1 else {"enum": list(parts)}
+        return {**told, "type": "string"}
+    return _choice_of(parts) if origin in _UNIONS else None
+
+
+# `str | None` becomes `{"anyOf": [{"type": "string"}, {"type": "null"}]}`, to the letter what
+# pydantic writes: the digest of a tool must not depend on who wrote its schema.
+def _choice_of(parts: tuple[Any, ...]) -> JsonSchema | None:
+    choices = [_schema_of(each) for each in parts if each is not NoneType]
+    if any(each is None or each in choices[:at] for at, each in enumerate(choices)):
+        return None  # of two that are the same on the wire, as `list` and `List` are, one is told
+    if NoneType in parts:  # pydantic has it last, wherever it stands
+        choices.append({"type": "null"})
+    return {"anyOf": choices}
+
+
+def is_surely_json(value: Any) -> bool:
+    """Whether a value is in JSON what it is in Python, for every reader, as most defaults are."""
+    kind: object = value.__class__
+    if kind is str:
+        return bool(value.isascii())
+    if kind is int:
+        return bool(abs(value) < _SURELY_WHOLE)
+    return value is None or kind is bool or (kind is float and isfinite(value))
+
+
+def _fits(default: Any, annotation: Any) -> bool:
+    """Whether a default surely is of a type, and JSON."""
+    if default is None:
+        return True
+    if not is_surely_json(default):
+        return False
+    kind: object = default.__class__
+    origin = get_origin(annotation)
+    if origin is None:
+        return annotation is kind
+    parts = get_args(annotation)
+    if origin is Literal:
+        return default in parts
+    return origin in _UNIONS and any(each is kind for each in parts)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from .._declare.answer import Answer, answer_of
 from .._round.finished import Finished, read_finished
 from .._text.immutable import settle
+from .._toolsets.answer import Answer, answer_of
 from .._transcript.message import Attachment, Message, Role, attachments_of
 from .._transcript.transcript import Transcript, TranscriptView
 from ..errors import InvalidValueError, MisuseError

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 from .._call.selector import AnySelector
-from .._declare.answer import Answer, answer_of
-from .._declare.loaded import offered_in
-from .._declare.offer import (
+from .._round.finished import Finished, NoAnswer
+from .._round.round import NeedsTools, check_answer
+from .._schema.definition import ToolDef
+from .._text.json import shorten
+from .._toolsets.answer import Answer, answer_of
+from .._toolsets.offer import (
     Available,
     Descriptions,
     Named,
@@ -20,17 +23,13 @@ from .._declare.offer import (
     OfferedTools,
     ToolAvailability,
     ToolRequirement,
+    offered_in,
 )
-from .._declare.toolset_meta import ToolsetMeta
-from .._round.finished import Finished, NoAnswer
-from .._round.round import NeedsTools, check_answer
-from .._schema.definition import ToolDef
-from .._text.json import shorten
-from .._toolset import Toolset
+from .._toolsets.toolset_meta import ToolsetMeta
 from .._transcript.request import Cache, DeferredTools, TurnRequest, plain_request
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
-from .model import AnyModel, no_answer, no_model
-from .turn_stream import Prepared, SpokenIn, SyncTurnStream, TurnStream
+from .model import AnyModel, Prepared, SpokenIn, SyncTurnStream, TurnStream, no_answer, no_model
+from .toolset import Toolset
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm

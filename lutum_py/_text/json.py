@@ -1,13 +1,15 @@
-"""JSON text: compact, canonical, shortened for messages, and its digest.
+"""Text that can be sent: half of a surrogate pair, which UTF-8 cannot carry, is taken out of it.
 
-Also which Python values count as JSON types, as a number, or as seconds of a timeout, and how any
-value is copied.
+Python keeps such halves where JSON wrote them as escapes, where a pair was cut in two, and for the
+odd bytes in the name of a file. One of them in a conversation would stop every client from sending
+it, forever. So each is replaced where it comes in; two that make a character become it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import suppress
 from copy import deepcopy
 from functools import cache
 from math import inf, isfinite, log10
@@ -18,10 +20,81 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeGuard, TypeVar, cast
 from pydantic_core import from_json, to_json
 
 from .escaping import escape_unprintable
-from .unicode import sendable_json
 
 if TYPE_CHECKING:
     from json import JSONEncoder
+
+
+def sendable(text: str) -> str:
+    r"""Join the halves of surrogate pairs, and put U+FFFD for each that is alone.
+
+    Example:
+        >>> sendable("\ud83d\ude00 caf\udce9") == "\U0001f600 caf\ufffd"
+        True
+    """
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # As UTF-16 the two halves of a pair stand beside each other, and the decoder makes the
+        # character; one that is alone becomes U+FFFD.
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def sendable_json(value: Any) -> Any:
+    """Copy plain JSON data deeply, with texts and keys that can be sent."""
+    if isinstance(value, str):
+        return sendable(value)
+    if _is_object(value):
+        return {sendable_json(key): sendable_json(item) for key, item in value.items()}
+    if _is_array(value):
+        return [sendable_json(item) for item in value]
+    return value
+
+
+def is_plainly_sendable(value: Any) -> bool:
+    """Tell in one go that all texts in JSON data can be sent; False if it takes a closer look.
+
+    What is told so is nested no deeper than a few hundred levels.
+    """
+    try:
+        to_json(value)
+    except ValueError:
+        return False
+    return True
+
+
+def halves_in(value: Any, position: str = "") -> Iterator[str]:
+    """Yield the place of each text in plain JSON data that cannot be sent as it is."""
+    if not is_plainly_sendable(value):  # hardly any data holds one
+        yield from _halves_in(value, position)
+
+
+def _halves_in(value: Any, position: str) -> Iterator[str]:
+    if isinstance(value, str):
+        if sendable(value) is not value:
+            yield position
+    elif _is_object(value):
+        for key, item in value.items():
+            name = sendable_json(key)
+            inner = f"{position}.{name}" if position else str(name)
+            if name is not key:
+                yield inner
+            yield from _halves_in(item, inner)
+    elif _is_array(value):
+        for index, item in enumerate(value):
+            yield from _halves_in(item, f"{position}[{index}]")
+
+
+def _is_object(value: Any) -> TypeGuard[Mapping[Any, Any]]:
+    return isinstance(value, Mapping)
+
+
+def _is_array(value: Any) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, list | tuple)
+
 
 T = TypeVar("T")
 
@@ -455,3 +528,80 @@ def size_of(value: object) -> str:
         return f"<{type(value).__name__}>"
     what = "characters" if isinstance(value, str) else "entries"
     return f"<{len(value)} {what}>"
+
+
+_EXACT = 4096
+
+# What the parser cannot read of a number that goes on: the ends of `0.` and `1.5e-`.
+_OPEN_NUMBER: Final = re.compile(r"(?<=\d)(?:\.|[eE][+-]?)$")
+_QUOTES: Final = re.compile(r'\\.|[^"]', re.DOTALL)
+
+
+# Most programs pass the pieces on, and look at none of the views: each is made when it is asked
+# for. A view is known by its number, so that it is the same whenever that is.
+class PartialJson:
+    """Collect the pieces of one JSON text.
+
+    Example:
+        >>> json = PartialJson()
+        >>> json.view(json.add('{"city": "Par'))
+        {'city': 'Par'}
+        >>> json.text
+        '{"city": "Par'
+    """
+
+    __slots__ = ("_last", "_length", "_next", "_pieces", "_shown")
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._length = 0
+        self._next = 0
+        # How many pieces each view shows; and what was read last, for which of the views.
+        self._shown = [0]
+        self._last: tuple[int, int, Any] = (0, 0, {})
+
+    @property
+    def text(self) -> str:
+        """All the text so far."""
+        return "".join(self._pieces)
+
+    def add(self, piece: str) -> int:
+        """Add a piece, and return the number of the view that shows it."""
+        self._pieces.append(piece)
+        self._length += len(piece)
+        if self._length >= self._next:
+            self._shown.append(len(self._pieces))
+            if self._length >= _EXACT:
+                self._next = self._length + self._length // 8
+        return len(self._shown) - 1
+
+    def view(self, number: int) -> Any:
+        """Return the value as far as it can be read there; for display only.
+
+        If it cannot be read at all, that is what could be read before.
+        """
+        # A view may be asked for late and out of order, and is to be the same then. `_last` is the
+        # one that was read last, so that asking for each in turn reads the text once.
+        value: Any
+        first, last, value = self._last
+        if number < first:
+            first, last, value = 0, 0, {}
+        # From the view that is asked for back to the last one that was read: the first that can be
+        # read.
+        for each in range(number, last, -1):
+            with suppress(ValueError):
+                text = sendable("".join(self._pieces[: self._shown[each]]))
+                value = from_json(_readable(text), allow_partial="trailing-strings")
+                first = each
+                break
+        self._last = (first, max(number, last), value)
+        return value
+
+
+def _readable(text: str) -> str:
+    """Return the text without the end of a number that cannot be read yet."""
+    found = _OPEN_NUMBER.search(text, max(len(text) - 2, 0))
+    # In a text, which an odd number of quotes leaves open, it is no number.
+    if found is None or len(_QUOTES.sub("", text)) % 2:
+        return text
+    return text[: found.start()]

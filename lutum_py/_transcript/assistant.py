@@ -12,10 +12,9 @@ from importlib import import_module
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar, get_args
 
-from .._schema.stand_in import own_name
+from .._schema.arguments import own_name
 from .._text.immutable import Frozen, dataclass, setters_of
-from .._text.json import is_object, is_whole, shorten, size_of
-from .._text.unicode import sendable
+from .._text.json import is_object, is_whole, sendable, shorten, size_of
 from ..errors import DialectError, MisuseError
 
 if TYPE_CHECKING:

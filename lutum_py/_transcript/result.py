@@ -6,14 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
 from .._text.immutable import Frozen
-from .._text.json import compact_json, parse_json, shorten
-from .._text.unicode import sendable
+from .._text.json import compact_json, parse_json, sendable, shorten
 from ..errors import InvalidValueError, MisuseError, TranscriptError
 from .assistant import ToolMetadata, load_metadata
 
 if TYPE_CHECKING:
-    from .labels import Labels
-    from .message import Attachment
+    from .message import Attachment, Labels
     from .saved import Saved
 
 ResultStatus: TypeAlias = Literal["success", "error", "rejected", "cancelled", "indeterminate"]
@@ -106,7 +104,7 @@ class ToolResult(Frozen, _ResultFields):
         for field, text in (("message", message), ("code", code)):
             MisuseError.check("ToolResult", field, "a text or None", text, str | None)
         if labels is not None:
-            from .labels import check_labels
+            from .message import check_labels
 
             check_labels("ToolResult", labels)
         MisuseError.check("ToolResult", "ran_with", "a dict or None", ran_with, dict | None)
@@ -278,7 +276,7 @@ def never_ran(result: ToolResult) -> bool:
 
 def with_inner_labels(result: ToolResult, made_of: Iterable[ToolResult]) -> ToolResult:
     """Return a result with the labels of those that it was made of joined to its own."""
-    from .labels import joined_labels
+    from .message import joined_labels
 
     inner = ((each.name, each.labels) for each in made_of if not never_ran(each))
     labels = joined_labels(result.labels, inner)
@@ -313,8 +311,10 @@ def rejection(metadata: ToolMetadata, reason: str, *, code: str | None = None) -
 
 def dump_result(result: ToolResult) -> dict[str, Any]:
     """Return a result as plain data."""
-    from .labels import dump_labels
-    from .message import dump_attachments  # a tool that is only declared needs none
+    from .message import (
+        dump_attachments,  # a tool that is only declared needs none
+        dump_labels,
+    )
 
     return {
         "type": "tool_result",
@@ -341,7 +341,7 @@ def load_result(saved: Saved, call: ToolMetadata | None = None) -> ToolResult:
 
         attachments = load_attachments(saved)
     if "labels" in data:
-        from .labels import load_labels
+        from .message import load_labels
 
         labels = load_labels(saved)
     # Where the texts are those of the call, which were looked at before, they are its own: so a

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._text.immutable import setters_of
-from .._text.partial_json import PartialJson
-from .._text.unicode import sendable
+from .._text.json import PartialJson, sendable
 from .assistant import AssistantTurn, ToolMetadata, Usage
 
 

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar, cast, overload
 
 from .._text.immutable import Frozen, dataclass
-from .._text.json import shorten
+from .._text.json import digest_of, shorten
 from ..errors import InvalidValueError, MisuseError
 from .assistant import AssistantTurn, Usage
 from .message import Message
@@ -486,3 +486,71 @@ class TranscriptView(Sequence[TranscriptItem]):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (tuple, (list(self),))
+
+
+# `Place(4, digest="sha256:…")`: after four items, the last of which is this one. A reference to
+# the transcript would not outlive a save, and the number alone would take any conversation of four
+# items for this one.
+class Place:
+    """Say where in a transcript a round was opened.
+
+    Attributes:
+        length: How many items there were.
+    """
+
+    # The last item, as long as nobody asked for its digest: most rounds end where they began.
+    __slots__ = ("_digest", "_last", "length")
+
+    def __init__(
+        self, length: int, last: TranscriptItem | None = None, digest: str | None = None
+    ) -> None:
+        self.length: int = length
+        self._last = last
+        self._digest = digest
+
+    @property
+    def digest(self) -> str:
+        """The digest of the last item; empty if there was none."""
+        if self._digest is None:
+            self._digest = "" if self._last is None else digest_of_item(self._last)
+        return self._digest
+
+    def is_behind(
+        self, items: Sequence[TranscriptItem], said: Sequence[TranscriptItem] | None = None
+    ) -> bool:
+        """Whether these items begin with those that the round is behind.
+
+        Args:
+            items: The items of a conversation.
+            said: Those of the conversation in which the round was opened, if they are at hand:
+                without them, only the last one is compared.
+        """
+        if not self.length or items is said:
+            return True
+        if len(items) < self.length:
+            return False
+        # The same object, nearly always; after loading, an equal one, which is told by its digest.
+        last = items[self.length - 1]
+        if not (last is self._last or digest_of_item(last) == self.digest):
+            return False
+        return said is None or all(map(_are_alike, said[: self.length], items))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Place, (self.length, None, self.digest))
+
+
+def _are_alike(one: TranscriptItem, other: TranscriptItem) -> bool:
+    return one is other or digest_of_item(one) == digest_of_item(other)
+
+
+def digest_of_item(item: TranscriptItem) -> str:
+    """Return what tells an item from another: the same after it was saved and loaded."""
+    if isinstance(item, Message):
+        # Without payload and usage: some stores change these, and the place stays the same.
+        return digest_of([item.role, item.text])
+    if isinstance(item, ToolResult):
+        answered = (item.id, item.name, item.arguments)
+        return digest_of([*answered, item.result, item.status, item.message])
+    return digest_of(
+        [item.text, [[call.id, call.name, call.arguments] for call in item.tool_calls]]
+    )

@@ -18,9 +18,8 @@ from .._call.call import HookOutcome
 from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
 from .._context.suspension import Decision
 from .._round.display import texts_of_lines
-from .._text.escaping import LINES, escape_unprintable
+from .._text.escaping import LINES, escape_unprintable, meant_by
 from .._text.json import compact_json, is_object, read_json
-from .._text.suggestion import meant_by
 from ..errors import StaleError
 from ..store import Store, Waiting
 from ._loading import load_named, load_toolset

@@ -14,13 +14,13 @@ from rich.text import Text
 
 from .._call.selector import AnySelector
 from .._compat.type_words import bounds_of, named_types, type_words
-from .._declare.offer import ToolAvailability
-from .._declare.toolset_meta import ToolsetMeta
 from .._schema.capabilities import risk_of
 from .._schema.definition import ToolDef
 from .._schema.schema_reader import merged_part
+from .._session.toolset import Toolset
 from .._text.json import compact_json, cut
-from .._toolset import Toolset
+from .._toolsets.offer import ToolAvailability
+from .._toolsets.toolset_meta import ToolsetMeta
 from .._transcript.result_cap import ResultCap
 from ..dialects import DIALECTS
 from ..dialects._facts import facts_of

@@ -12,10 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from .._text.escaping import words_of
+from .._session.toolset import Toolset
+from .._text.escaping import meant_by, words_of
 from .._text.json import cut, shorten
-from .._text.suggestion import meant_by
-from .._toolset import Toolset
 from ._screen import Failure, write_traceback
 
 _PACKAGE: Final = str(Path(__file__).resolve().parent.parent)

@@ -20,8 +20,8 @@ from .._call.selector import AnySelector
 from .._compat.changes import FieldChange, changes_between
 from .._compat.verdict import Verdict, judge
 from .._schema.definition import ToolDef
+from .._session.toolset import Toolset
 from .._text.json import canonical_json, compact_json, cut, is_array, is_object
-from .._toolset import Toolset
 from .._transcript.assistant import ToolMetadata
 from .._transcript.saved import Saved
 from ..errors import LutumError, SavedDataError

@@ -13,8 +13,8 @@ from .._round.display import PlanText, plan_text
 from .._round.entries import histories_of
 from .._session.session import Session
 from ..store import Store
+from ..store._records import opened_session
 from ..store._rows import parsed
-from ..store._session_text import opened_session
 from ..store._tree import Tree
 from ._conversation_file import Conversation, conversation_of
 from ._screen import Failure, failing

@@ -15,11 +15,11 @@ from unicodedata import normalize
 from typing_extensions import TypedDict
 
 from .._context.context import ToolContext
-from .._declare.tool_fn import ToolFn, tool_fn
 from .._schema.definition import ToolDef
 from .._schema.schema_reader import JsonSchema, alternatives, follow, types_in
+from .._session.toolset import Toolset
 from .._text.json import is_object, shorten
-from .._toolset import Toolset
+from .._toolsets.tool_fn import ToolFn, tool_fn
 from .._transcript.result import ToolResult
 from ..errors import InvalidValueError, MisuseError, ToolDefinitionError
 from ._interpreter import Answer, Asks, Program

@@ -27,17 +27,17 @@ What these give is here: `CompiledSchema`, `EncodedRequest`, `Loss`, `Violation`
 stream for users of a plain HTTP client.
 
 `_dialect` has these functions once, as methods of a record that each dialect makes. The package of
-each has the same files: `_facts` (what is known of it), `_decode`, `_encode`, `_stream`, `_rules`
-(of what was said, read from a request that may be broken), `_history` (the same, read to be kept),
-`_wire_form` (for the testing kit). They share:
+each has the same files: `_facts` (what is known of it), `_decode`, `_messages` (a transcript as
+messages, and back), `_stream`, `_rules` (of a request that may be broken) and `_wire_form` (for the
+testing kit). They share:
 
 - `_wire/`: reading untrusted JSON, the tools on offer, names, replay, losses, histories.
 - `_schema/`: the compiler of schemas.
 - `_stream`: the decoder of streams, from which each `StreamDecoder` inherits.
-- `_blocks/`: rules, rendering, history and stream of wires whose messages hold blocks, over a
-  record that says how one of them writes these (`BLOCKS`, beside its facts).
+- `_blocks/`: rules, rendering and stream of wires whose messages hold blocks, over a record of how
+  one of them writes these (`BLOCKS`, beside its facts).
 - `_openai`: what the two formats of OpenAI have in common.
-- `_repair/`: finding a conversation and repairing it; which result answers which call.
+- `_repair`: finding a conversation and repairing it; which result answers which call.
 """
 
 from __future__ import annotations
@@ -47,8 +47,21 @@ from typing import TYPE_CHECKING, Final
 from .._text.on_demand import on_demand
 from ._findings import Change, EncodedRequest, Loss, Violation
 from ._schema.compiler import CompiledSchema
+from ._schema.nodes import SchemaLoss
 
-__all__ = ["DIALECTS", "Change", "CompiledSchema", "EncodedRequest", "Loss", "Violation"]
+if TYPE_CHECKING:
+    from ._wire.rendering import ModelNames
+
+__all__ = [
+    "DIALECTS",
+    "Change",
+    "CompiledSchema",
+    "EncodedRequest",
+    "Loss",
+    "ModelNames",
+    "SchemaLoss",
+    "Violation",
+]
 
 DIALECTS: Final[dict[str, str]] = {
     "openai_chat": "lutum_py.dialects.openai_chat",
@@ -64,4 +77,8 @@ before they are used.
 """
 
 if not TYPE_CHECKING:  # else every misspelt name would have a type
-    __getattr__, __dir__ = on_demand(globals(), {}, inner=(*DIALECTS, "hosts", "sse"))
+    __getattr__, __dir__ = on_demand(
+        globals(),
+        {"dialects._wire.rendering": ("ModelNames",)},
+        inner=(*DIALECTS, "hosts", "sse"),
+    )

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Final
 
-from .._text.json import is_array, is_object, is_whole_json, parse_json, shorten
-from .._text.partial_json import PartialJson
+from .._text.json import PartialJson, is_array, is_object, is_whole_json, parse_json, shorten
 from .sse import ObjectSplitter
 
 # Where one object ends and another begins.

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Final, Generic, TypeVar
 
-from .._declare.offer import Descriptions
 from .._schema.definition import ToolDef
 from .._schema.schema_reader import JsonSchema
 from .._text.json import copy_json, is_mapping, is_sequence
+from .._toolsets.offer import Descriptions
 from .._transcript.assistant import AssistantTurn
 from .._transcript.request import ToolChoice, TranscriptItem, TurnRequest
 from .._transcript.transcript import Transcript
@@ -27,9 +27,9 @@ from ..errors import HistoryError, MisuseError
 from . import DIALECTS
 from ._facts import Facts
 from ._findings import Change, EncodedRequest, Loss, Violation, cache_losses
-from ._repair.repairing import Form
+from ._repair import Form
 from ._schema.compiler import CompiledSchema, compile_schema
-from ._schema.property_keys import refused_keys, with_keys_sent, without_stand_ins
+from ._schema.nodes import refused_keys, with_keys_sent, without_stand_ins
 from ._wire.history import NOTHING_SAID, History
 from ._wire.offered import (
     NativeSearch,
@@ -41,8 +41,7 @@ from ._wire.offered import (
     schema_losses,
 )
 from ._wire.reading import Place, WireCall, is_tidy_json, response_place
-from ._wire.rendering import Rendering
-from ._wire.replay import ModelNames
+from ._wire.rendering import ModelNames, Rendering
 from .hosts import Host
 
 PUBLIC: Final = [

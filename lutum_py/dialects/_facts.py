@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from .._schema.options import Caller
+from .._schema.arguments import stand_in
+from .._schema.definition import Caller
 from .._schema.schema_reader import JsonSchema
-from .._schema.stand_in import stand_in
 from .._text.json import digest_of, is_whole_json, shorten
 from .._transcript.assistant import AssistantItem, CutOff, ToolCallItem
 from . import DIALECTS

@@ -17,8 +17,7 @@ from .._text.json import compact_json, is_mapping, is_sequence
 from .._transcript.message import Attachment, MediaType, Message, data_url
 from ._dialect import Draft
 from ._wire.history import History, Part
-from ._wire.reading import UNKNOWN_EVENTS, without_nulls
-from ._wire.rendered_items import arguments_object
+from ._wire.reading import UNKNOWN_EVENTS, arguments_object, without_nulls
 from ._wire.rendering import Rendering
 
 UNTIDY: Final = (b"null", b'"parsed')

@@ -21,9 +21,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from pydantic_core import from_json
 
-from .._text.json import copy_json
-from .._text.partial_json import PartialJson
-from .._text.unicode import sendable
+from .._text.json import PartialJson, copy_json, sendable
 from .._transcript.assistant import AssistantItem, AssistantTurn, ToolMetadata
 from .._transcript.stream_events import (
     ArgumentsDelta,

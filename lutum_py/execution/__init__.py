@@ -60,16 +60,15 @@ from collections.abc import Iterable
 from typing import TypeVar, Unpack
 
 from .._call.call import AnyToolCall, Hooks
-from .._call.drivers import drive, drive_sync
+from .._call.deciding import drive, drive_sync
 from .._call.outcomes import AwaitingCall as AwaitingCall  # for whoever still looks for it here
 from .._context.context import ToolContext
 from .._round.events import OnEvent
 from .._round.plan import ToolRoundPlan
 from ._batch import Batch
 from ._outcome import ExecutionCancelled, ExecutionErrors, Outcome, outcomes_of
-from ._plan_run import PlanRun
-from ._run import Run
-from ._settings import GRACE, Around, ContextFor, OnStart, RunOptions, Settings
+from ._run import PlanRun, Run
+from ._settings import GRACE, Around, ContextFor, OnStart, RunOptions, Settings, Skipped
 
 __all__ = [
     "GRACE",
@@ -80,6 +79,7 @@ __all__ = [
     "OnStart",
     "Outcome",
     "RunOptions",
+    "Skipped",
     "execute",
     "execute_all",
     "execute_all_sync",

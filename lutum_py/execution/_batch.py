@@ -18,10 +18,10 @@ from threading import Condition
 from typing import Any, Self
 
 from .._call.call import AnyToolCall
-from .._call.drivers import drive, drive_sync
-from .._context.threads import run_in_thread
+from .._call.deciding import drive, drive_sync
+from .._context.cancellation import run_in_thread
+from .._text.escaping import must_go_on
 from .._text.json import shorten
-from .._text.own_code import must_go_on
 from ..errors import LifecycleError, LutumError, MisuseError
 from ._outcome import (
     ExecutionCancelled,
@@ -33,8 +33,7 @@ from ._outcome import (
     raise_with,
     telling,
 )
-from ._plan_run import PlanRun
-from ._run import Run
+from ._run import PlanRun, Run
 from ._settings import Settings
 
 

@@ -26,10 +26,9 @@ from .._context.inner import ToolRequestedCalls
 from .._context.progress import ProgressStatus
 from .._round.ending import ended_within
 from .._round.inner import asking_call
-from .._text.escaping import LINES, escape_unprintable, words_of
+from .._session.toolset import Toolset
+from .._text.escaping import LINES, escape_unprintable, is_interrupt, words_of
 from .._text.json import cut
-from .._text.own_code import is_interrupt
-from .._toolset import Toolset
 from .._transcript.result import ToolResult, failure, unknown_outcome
 from ..errors import (
     Cancelled,

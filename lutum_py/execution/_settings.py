@@ -9,10 +9,10 @@ from typing import Any, TypeAlias, TypedDict
 
 from .._call.call import AnyToolCall, Hooks
 from .._context.context import ToolContext
-from .._declare.handlers import Handlers
 from .._round.events import OnEvent
+from .._text.escaping import meant_by, names_for_message
 from .._text.json import is_mapping, is_number, is_whole, shorten
-from .._text.suggestion import meant_by, names_for_message
+from .._toolsets.handlers import Handlers
 from ..errors import InvalidValueError, MisuseError
 from ._outcome import Outcome
 

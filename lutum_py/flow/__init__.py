@@ -6,10 +6,8 @@ Example:
     Labels(trusted=False, readers=None)
 """
 
-from .._transcript.labels import Labels as Labels  # for whoever still looks for it here
-from ._edges import USER, Edge, argument, output
-from ._gate import FlowGate, Trace
-from ._index import Source
-from ._policy import Policy
+from .._transcript.message import Labels as Labels  # for whoever still looks for it here
+from ._index import USER, Edge, Source, argument, output
+from ._policy import FlowGate, Policy, Trace
 
 __all__ = ["USER", "Edge", "FlowGate", "Policy", "Source", "Trace", "argument", "output"]

@@ -29,13 +29,11 @@ from __future__ import annotations
 from ..errors import MissingExtraError
 
 try:
-    from ._connection import Change, Connection
-    from ._http import http_transport
-    from ._questions import decline_inline
+    from ._connection import Change, Connection, Limits, http_transport, wire_name
     from ._remote import RefusedTool, RemoteTools, remote_tools
+    from ._remote_tool import decline_inline
     from ._serve import create_server
     from ._served_call import ContextForRequest, Request, SkippedFor
-    from ._words import Limits, wire_name
 except ImportError as _error:
     if (_error.name or "").partition(".")[0] not in ("httpx2", "mcp", "mcp_types"):
         raise

@@ -12,23 +12,35 @@ from mcp import Client, ClientSession
 from mcp.types import Tool
 
 from .._call.spec import ToolSpec
-from .._declare.runtime_toolset import toolset_of_specs
-from .._declare.schema_tool import spec_from_definition
+from .._schema.arguments import stand_in
 from .._schema.capabilities import ToolCapabilities
 from .._schema.definition import ToolDef
 from .._schema.schema_check import SchemaChecker, schema_checker
-from .._schema.stand_in import stand_in
-from .._text.escaping import escape_unprintable
+from .._session.toolset import Toolset
+from .._text.escaping import escape_unprintable, meant_by
 from .._text.immutable import SetOnce
 from .._text.json import compact_json, cut, is_mapping, is_sequence, shorten
-from .._text.suggestion import meant_by
-from .._toolset import Toolset
+from .._toolsets.runtime_toolset import toolset_of_specs
+from .._toolsets.tool_input import spec_from_definition
 from ..errors import MisuseError, ProviderError, ToolDefinitionError
 from ..execution._settings import check_flag
-from ._connection import Change, Connection, changes, digest_of_all, shape_of
+from ._connection import (
+    NAME,
+    Change,
+    Connection,
+    Limits,
+    changes,
+    digest_of_all,
+    hides,
+    legible,
+    legible_schema,
+    one_line,
+    shape_of,
+    wire_name,
+    without_words,
+)
 from ._remote_tool import RemoteTool, Rules
-from ._risk import capabilities_of, is_idempotent
-from ._words import NAME, Limits, hides, legible, legible_schema, one_line, wire_name, without_words
+from ._served_call import capabilities_of, is_idempotent
 
 _LONGEST_NAME: Final = 200
 

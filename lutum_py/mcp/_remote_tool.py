@@ -1,13 +1,17 @@
-"""One call of a tool of a server: sent once, and told as far as it is known what became of it.
+"""What a server asks before it can go on: as a ticket that waits, and as answers that are sent.
 
-What was sent and not answered may have had its effects; what was not sent had none. Which of the
-two it is decides whether a result is an error or says that nobody knows.
+On the protocol of 2026 a question is a result: the server forgets the call, and gets back what it
+asked for together with a state that only it understands. So a question may wait in a saved plan for
+as long as the server honours its state.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import isfinite
@@ -15,30 +19,397 @@ from typing import Any, Final
 
 import anyio
 from mcp import MCPError
+from mcp.client.session import ClientRequestContext
 from mcp.types import (
     CONNECTION_CLOSED,
     HEADER_MISMATCH,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     REQUEST_TIMEOUT,
+    AudioContent,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
+    ContentBlock,
+    CreateMessageResult,
+    CreateMessageResultWithTools,
+    ElicitRequest,
+    ElicitRequestParams,
+    ElicitRequestURLParams,
+    ElicitResult,
+    ImageContent,
+    InputRequest,
     InputRequiredResult,
+    InputResponse,
     InputResponses,
+    ListRootsRequest,
+    ListRootsResult,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
 )
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from .._call.reply import Reply
+from .._call.outcomes import Reply, ReplyStatus
 from .._context.context import ToolContext
+from .._context.suspension import ResumeMode, SuspendTicket
 from .._schema.capabilities import ToolCapabilities
-from .._schema.schema_check import SchemaChecker
-from ..errors import ProviderError
-from ._connection import Connection, NotSent, shape_of
-from ._http import REFUSED, statuses_noted
-from ._questions import UnfitAnswer, UnfitQuestion, answers_in, ticket_for
-from ._results import failed, reply_of
-from ._words import Limits, legible, one_line
+from .._schema.output import Output
+from .._schema.schema_check import SchemaChecker, schema_checker
+from .._text.json import compact_json, parse_json, sendable
+from .._transcript.message import Attachment, Labels, MediaType, data_url, media_type_of
+from ..errors import ProviderError, ToolDefinitionError, ToolOutputError
+from ._connection import (
+    REFUSED,
+    Connection,
+    Limits,
+    NotSent,
+    legible,
+    legible_schema,
+    one_line,
+    shape_of,
+    statuses_noted,
+)
+
+_ACTION: Final = "mcp_input"
+"""What a ticket of a server's question asks for."""
+
+_NO: Final = ("decline", "cancel")
+_FIELD: Final = {
+    "anyOf": [
+        {"type": ["string", "number", "boolean", "null"]},
+        {"type": "array", "items": {"type": "string"}},
+    ]
+}
+_SAMPLE: Final = {
+    "type": "object",
+    "properties": {
+        "role": {"enum": ["user", "assistant"]},
+        "content": {"type": ["object", "array"]},
+        "model": {"type": "string"},
+    },
+    "required": ["role", "content", "model"],
+}
+_ROOTS: Final = {
+    "type": "object",
+    "properties": {
+        "roots": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"uri": {"type": "string", "pattern": "^file://"}},
+                "required": ["uri"],
+            },
+        }
+    },
+    "required": ["roots"],
+}
+_SAMPLED: Final[TypeAdapter[CreateMessageResult | CreateMessageResultWithTools]] = TypeAdapter(
+    CreateMessageResult | CreateMessageResultWithTools
+)
+
+
+class UnfitQuestion(Exception):
+    """A server asked what nobody can be shown; `code` is that of the result."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class UnfitAnswer(Exception):
+    """A decision answers something else than what the server asked."""
+
+
+async def decline_inline(
+    context: ClientRequestContext, params: ElicitRequestParams
+) -> ElicitResult:
+    """Say no to what a server of an older protocol asks in the middle of a call.
+
+    Pass it as `elicitation_callback=` of an `mcp.Client`: without a callback a client does not say
+    that it can be asked, and servers of the protocol of 2026 do not ask it either. Those get their
+    answers from your decisions, never from here.
+    """
+    del context, params
+    return ElicitResult(action="decline")
+
+
+def ticket_for(asked: InputRequiredResult, limits: Limits) -> SuspendTicket:
+    """Make the ticket of what a server asks.
+
+    Raises:
+        UnfitQuestion: It is too long, or has a form that no answer can be checked against.
+    """
+    requests = asked.input_requests or {}
+    parameters: dict[str, Any] = {"requests": _data_of(requests, asked.request_state, limits)}
+    if asked.request_state is not None:
+        parameters["request_state"] = asked.request_state
+    schema = _schema_of(requests)
+    if schema is not None:
+        try:
+            schema_checker("the answer to the server", schema)
+        except (ToolDefinitionError, RecursionError) as error:
+            raise UnfitQuestion(
+                "mcp_error", f"The server asked with an unusable form: {one_line(str(error))}"
+            ) from None
+    said = [_said(request, limits.description) for request in requests.values()]
+    return SuspendTicket(
+        action=_ACTION,
+        message="\n".join(said) or "The server wants to be called again.",
+        parameters=parameters,
+        response_schema=schema,
+        resume_mode=ResumeMode.PASS_DECISION_TO_TOOL,
+    )
+
+
+def _data_of(
+    requests: Mapping[str, InputRequest], state: str | None, limits: Limits
+) -> dict[str, Any]:
+    data = {
+        key: request.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for key, request in requests.items()
+    }
+    # Before anything is made of it: all of it goes into the ticket, and with that into each saved
+    # plan.
+    size = len(compact_json(data))
+    if size > limits.schema or len(state or "") > limits.result:
+        raise UnfitQuestion(
+            "result_too_large",
+            f"The server's question has {size:,} characters and a state of {len(state or ''):,}, "
+            f"where {limits.schema:,} and {limits.result:,} are allowed.",
+        )
+    return data
+
+
+def _said(request: InputRequest, limit: int) -> str:
+    if isinstance(request, ElicitRequest):
+        params = request.params
+        said = legible(params.message, limit)
+        if isinstance(params, ElicitRequestURLParams):
+            # Whole: many words before it would else hide where the person is sent.
+            said += f"\n{legible(params.url, len(params.url))}"
+        return said
+    if isinstance(request, ListRootsRequest):
+        return "The server asks which folders it may work in."
+    return "The server asks for an answer of a model."
+
+
+def _schema_of(requests: Mapping[str, InputRequest]) -> dict[str, Any] | None:
+    """Say what a decision's result has to be; None if the server asks nothing."""
+    # One question is asked as itself, {"city": ...}, since people answer it by hand; several stand
+    # under the keys that the server gave, {"where": {...}, "sure": {...}}.
+    each = {key: _answer_schema(request) for key, request in requests.items()}
+    if not each:
+        return None
+    if len(each) == 1:
+        return next(iter(each.values()))
+    return {
+        "type": "object",
+        "properties": each,
+        "required": list(each),
+        "additionalProperties": False,
+    }
+
+
+def _answer_schema(request: InputRequest) -> dict[str, Any]:
+    if not isinstance(request, ElicitRequest):
+        return _ROOTS if isinstance(request, ListRootsRequest) else _SAMPLE
+    if isinstance(request.params, ElicitRequestURLParams):
+        return {"enum": ["accept", *_NO]}
+    # As the protocol has it, a form is flat: what a server writes otherwise cannot be sent back.
+    form = {"type": "object", "additionalProperties": _FIELD}
+    asked = legible_schema(request.params.requested_schema)
+    # A form without fields asks for a yes alone, which an approval is without a result.
+    no = [*_NO] if asked.get("properties") else [*_NO, None]
+    return {"anyOf": [{"allOf": [form, asked]}, {"enum": no}]}
+
+
+def answers_in(context: ToolContext) -> tuple[InputResponses | None, str | None]:
+    """Read what is to be sent: the answers that were decided on, and the server's state.
+
+    Raises:
+        UnfitAnswer: The decision answers something else than what was asked.
+    """
+    ticket, decision = context.ticket, context.resume
+    if ticket is None or decision is None or ticket.action != _ACTION:
+        return None, None
+    state: str | None = ticket.parameters.get("request_state")
+    requests: Mapping[str, Any] = ticket.parameters.get("requests", {})
+    if not requests:
+        return None, state
+    # With one question the result of the decision is its answer, as {"city": "Oslo"}; with several
+    # it is an object of answers, as {"where": {"city": "Oslo"}, "sure": "accept"}.
+    given: Any = decision.result
+    if len(requests) == 1:
+        given = {next(iter(requests)): given}
+    try:
+        return {key: _answer(request, given[key]) for key, request in requests.items()}, state
+    except (ValidationError, KeyError, TypeError) as error:
+        raise UnfitAnswer(
+            f"Decision {decision.decision_id!r} does not answer what the server asked: "
+            f"{one_line(str(error))}."
+        ) from None
+
+
+def _answer(request: Mapping[str, Any], given: Any) -> InputResponse:
+    if request["method"] == "roots/list":
+        return ListRootsResult.model_validate(given)
+    if request["method"] == "sampling/createMessage":
+        return _SAMPLED.validate_python(given)
+    if given in _NO or request["params"].get("mode") == "url":
+        return ElicitResult(action=given)
+    return ElicitResult(action="accept", content=given or {})
+
+
+_MIME: Final = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
+_ANY_FILE: Final = "application/octet-stream"
+_ANYTHING: Final = Output(None)
+
+
+def failed(code: str, text: str, status: ReplyStatus = "error") -> Reply[Any]:
+    """Answer with an error that has no output, in the form of the errors of any call."""
+    return Reply({"error": {"code": code, "message": text}}, text, status=status, code=code)
+
+
+def reply_of(
+    result: CallToolResult, output: SchemaChecker | None, limits: Limits, *, trusted: bool = False
+) -> Reply[Any]:
+    """Make a reply of a server's result.
+
+    Args:
+        result: What the server sent.
+        output: Checks the structured part; None if the server declares no schema for it.
+        limits: How much it may be.
+        trusted: Whether the server is believed where it calls its result trusted.
+    """
+    # A structure that is null and one that is missing are two things, and the field alone is None
+    # in both cases.
+    has_structure = "structured_content" in result.model_fields_set
+    structure = result.structured_content if has_structure else None
+    try:
+        # As the call will do it, so that nothing is found to be unfit only there.
+        written = _ANYTHING.encode("", structure) if has_structure else ""
+    except (ToolOutputError, RecursionError):
+        return failed("invalid_output", "The tool ran, and its output is not JSON data.")
+    size = len(written) + sum(_size_of(block) for block in result.content)
+    if size > limits.result:
+        return failed(
+            "result_too_large",
+            f"The tool ran, and its result has {size:,} characters, where {limits.result:,} are "
+            "allowed. Ask for less at a time.",
+        )
+    read = _Read(result.content, structure if has_structure else _NOTHING, written)
+    text = "\n".join(read.lines)
+    value = structure if has_structure else text
+    message = text if text and (has_structure or result.is_error) else None
+    labels = Labels.of_meta(result.meta, believed=trusted)
+    if result.is_error:
+        said = message or "The tool failed, and the server does not say why."
+        return Reply(value, said, read.attachments, "error", "tool_error", labels)
+    if output is not None:
+        fault = _fault(output, structure, has_structure)
+        if fault is not None:
+            said = f"The tool ran, and {fault}.\n{text or written}"
+            return Reply(value, said, read.attachments, "error", "invalid_output", labels)
+    return Reply(value, message, read.attachments, labels=labels)
+
+
+_NOTHING: Final = object()
+
+
+def _fault(output: SchemaChecker, structure: Any, has_structure: bool) -> str | None:
+    if not has_structure:
+        return "the structured output that it declares is missing"
+    error = next(output.iter_errors(structure), None)
+    if error is None:
+        return None
+    return f"its output does not fit its schema: `{error.json_path}`: {one_line(error.message)}"
+
+
+def _size_of(block: ContentBlock) -> int:
+    if isinstance(block, TextContent):
+        return len(block.text)
+    if isinstance(block, ImageContent | AudioContent):
+        return len(block.data)
+    if isinstance(block, ResourceLink):
+        return len(block.uri) + len(block.name) + len(block.description or "")
+    held = block.resource
+    return len(held.text if isinstance(held, TextResourceContents) else held.blob) + len(held.uri)
+
+
+class _Read:
+    """Sort content blocks into lines for the model and files.
+
+    Attributes:
+        lines: What the model reads; a block that repeats the output stands as the output.
+        attachments: Files, as `data:` URLs.
+    """
+
+    def __init__(self, content: list[ContentBlock], structure: Any, written: str) -> None:
+        self.attachments: list[Attachment] = []
+        self.lines: list[str] = []
+        # Servers send a structure and the same again as text, for older clients: {"sum": 3} and
+        # "{\n  \"sum\": 3\n}". The model would read it twice, so such a block stands for the
+        # output, and alone needs no line at all.
+        is_said = False
+        for block in content:
+            if isinstance(block, TextContent) and _repeats(block.text, structure):
+                # Once is enough, and without the spaces of a text that is laid out.
+                self.lines += [] if is_said else [written]
+                is_said = True
+            else:
+                self.lines += self._lines_of(block)
+        if is_said and len(self.lines) == 1:
+            self.lines = []
+
+    def _lines_of(self, block: ContentBlock) -> Iterator[str]:
+        if isinstance(block, TextContent):
+            yield sendable(block.text)
+        elif isinstance(block, ImageContent | AudioContent):
+            yield from self._attach(block.data, block.mime_type, block.type)
+        elif isinstance(block, ResourceLink):
+            about = f": {one_line(block.description)}" if block.description else ""
+            yield f"[link] {one_line(block.name)} <{one_line(block.uri)}>{about}"
+        elif isinstance(block.resource, TextResourceContents):
+            yield f"[{one_line(block.resource.uri)}]\n{sendable(block.resource.text)}"
+        else:
+            held = block.resource
+            mime = held.mime_type or _ANY_FILE
+            yield from self._attach(held.blob, mime, media_type_of(mime), one_line(held.uri))
+
+    def _attach(
+        self, data: str, mime: str, kind: MediaType, caption: str | None = None
+    ) -> Iterator[str]:
+        """Take a file; give a line about it where its kind or its data cannot be read."""
+        try:
+            if not _MIME.fullmatch(mime):
+                raise ValueError
+            size = len(b64decode(data, validate=True))
+        except (Base64Error, ValueError):
+            of = f" {caption}" if caption else ""
+            yield f"[{kind}{of} of type {one_line(mime)}, which cannot be read]"
+            return
+        self.attachments.append(
+            Attachment(
+                media_type=kind,
+                mime_type=mime,
+                url=data_url(mime, data),
+                caption=caption,
+                size=size,
+            )
+        )
+
+
+def _repeats(text: str, structure: Any) -> bool:
+    if structure is _NOTHING:
+        return False
+    if text == structure:
+        return True
+    try:
+        return bool(parse_json(text) == structure)
+    except (ValueError, RecursionError):
+        return False
+
 
 _ANSWERED: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(
     CallToolResult | InputRequiredResult

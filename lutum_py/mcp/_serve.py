@@ -13,17 +13,16 @@ from mcp.types import ListToolsResult, PaginatedRequestParams
 
 from .._call.call import Hooks
 from .._call.selector import AnySelector
-from .._declare.handlers import Handlers
-from .._declare.offer import Available, ToolAvailability
-from .._declare.toolset_meta import ToolsetMeta
-from .._hooks.places import HookPlaces
+from .._hooks.registered_hook import HookPlaces
+from .._session.toolset import Toolset
+from .._text.escaping import names_for_message
 from .._text.json import shorten
-from .._text.suggestion import names_for_message
-from .._toolset import Toolset
+from .._toolsets.handlers import Handlers
+from .._toolsets.offer import Available, ToolAvailability
+from .._toolsets.toolset_meta import ToolsetMeta
 from ..errors import InvalidValueError, MisuseError
 from ..execution._settings import Settings, check_flag, check_function
-from ._for_client import is_modern, offered_tool
-from ._served_call import ContextForRequest, Request, Serving, SkippedFor
+from ._served_call import ContextForRequest, Request, Serving, SkippedFor, is_modern, offered_tool
 
 
 def create_server(

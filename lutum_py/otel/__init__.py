@@ -37,8 +37,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 from .. import __version__
 from .._call.call import AnyToolCall
 from .._call.decisions import DecisionRecord
-from .._call.history import was_begun
-from .._call.lifecycle import CallStatus
+from .._call.history import CallStatus, was_begun
 from .._call.outcomes import (
     AwaitingCall,
     HandledCall,

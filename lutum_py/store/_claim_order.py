@@ -15,9 +15,8 @@ from math import inf
 from typing import Any, NamedTuple, Self
 
 from .._call.call import AnyToolCall
-from .._round.order import waits_for
-from .._schema.capabilities import ANY_AREA
-from .._schema.resource_access import EVERYTHING, ResourceAccess, meet
+from .._round.sorted_calls import waits_for
+from .._schema.capabilities import ANY_AREA, EVERYTHING, ResourceAccess, meet
 from .._text.json import shorten
 from .._transcript.saved import Saved
 from ..errors import MisuseError, StoreError

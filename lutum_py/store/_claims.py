@@ -10,15 +10,14 @@ from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from .._call.call import AnyToolCall, Hooks
-from .._call.drivers import HookGenerator, drive_sync
+from .._call.deciding import HookGenerator, drive_sync
 from .._call.history import CONTINUED, iso_time
 from .._call.outcomes import AwaitingCall, NotEnded, SuspendedCall
 from .._round.ending import ResultLike, as_results
-from .._round.events import CallEvent, tell_asked, tell_row
+from .._round.events import CallEvent, row_at, tell_asked, tell_row
 from .._round.inner import ask, decide_asked
 from .._round.record import record
 from .._round.record import settle as settled_by_hooks
-from .._round.rows import row_at
 from .._text.json import is_array
 from .._transcript.result import ToolResult
 from ..errors import (
@@ -31,18 +30,21 @@ from ..errors import (
     StaleError,
     StoreError,
 )
-from ._checks import (
-    check_lease,
-    check_limit,
-    check_seconds,
-    check_toolset,
-)
 from ._claim_order import ClaimOrder, gives_way, lock_shared, release, wake_shared
 from ._database import Rows, Statement
 from ._records import Moved, Records, is_moved
 from ._rows import CALL, ENTRY, HEAD, MAY_BE_DUE, Entry, Head, SavedCall, check_word, parsed
 from ._tree import Change, Tree, late_steps
-from ._values import Claim, check_begins, check_claim, check_sees
+from ._values import (
+    Claim,
+    check_begins,
+    check_claim,
+    check_lease,
+    check_limit,
+    check_seconds,
+    check_sees,
+    check_toolset,
+)
 
 _HEAD_COLUMNS: Final = ", ".join(f"h.{name}" for name in HEAD.split(", "))
 _ENTRY_COLUMNS: Final = ", ".join(f"e.{name}" for name in ENTRY.split(", "))

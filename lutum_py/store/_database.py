@@ -15,8 +15,19 @@ from typing import Any, TypeVar
 
 from .._text.json import shorten
 from ..errors import MisuseError, StoreError
-from ._backend import BUSY_SECONDS, Backend, Done, Row, Source, SqlDialect, Statement, Step
-from ._interrupt import is_interrupted, pause, wait_until
+from ._backend import (
+    BUSY_SECONDS,
+    Backend,
+    Done,
+    Row,
+    Source,
+    SqlDialect,
+    Statement,
+    Step,
+    is_interrupted,
+    pause,
+    wait_until,
+)
 from ._postgres import ConnectionPool, StoreLocation, postgres_at, postgres_of
 from ._sqlite import Sqlite
 

@@ -19,25 +19,22 @@ from typing import Any, Generic, TypeAlias, TypeVar, Unpack, cast
 from uuid import uuid4
 
 from .._call.call import AnyToolCall, Hooks
-from .._call.drivers import drive
+from .._call.deciding import drive
 from .._round.ending import ResultLike, as_results
-from .._round.events import OnEvent, tell_row
+from .._round.events import OnEvent, row_at, tell_row
 from .._round.plan import ToolRoundPlan
-from .._round.rows import row_at
 from .._session.session import Session
 from .._text.immutable import settle
 from .._transcript.transcript import CommittedRound
 from ..errors import HeldError, LutumError, MisuseError, StaleError
 from ..execution._settings import ContextFor, RunOptions, check_function
-from ._checks import checked_run
+from ._backend import in_thread
 from ._claims import Claims, Wanted
 from ._database import Rows
-from ._interrupt import in_thread
-from ._records import note_of
+from ._records import note_of, opened_session
 from ._rows import Head, give_back, holder, owner_of, take_hold
 from ._run import pauses
-from ._session_text import opened_session
-from ._values import Stored, Waiting
+from ._values import Stored, Waiting, checked_run
 
 R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)

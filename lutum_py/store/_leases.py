@@ -12,8 +12,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
+from ._backend import LEAVE_SECONDS, interruptible
 from ._database import Database
-from ._interrupt import LEAVE_SECONDS, interruptible
 
 Lost = Callable[[], object]
 """Is called, in the thread of the renewals, if somebody else has taken a call."""

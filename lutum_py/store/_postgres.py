@@ -12,8 +12,17 @@ from time import monotonic
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from ..errors import MissingExtraError, MisuseError, StoreError
-from ._backend import BUSY_SECONDS, Backend, Done, Pool, SqlDialect, Statement, Step, done_by
-from ._interrupt import is_interrupted
+from ._backend import (
+    BUSY_SECONDS,
+    Backend,
+    Done,
+    Pool,
+    SqlDialect,
+    Statement,
+    Step,
+    done_by,
+    is_interrupted,
+)
 
 
 @runtime_checkable

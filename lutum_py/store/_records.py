@@ -1,8 +1,4 @@
-"""`Records`: conversations and their open rounds in a database, for any number of workers.
-
-What takes long or is not ours (decoding, hooks, a tool) happens outside of transactions. A step
-that read something before is written only if that is still the same, and is done again otherwise.
-"""
+"""The text of a session in a store: its id, and its transcript."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from typing import Any, ClassVar, Self, TypeVar, overload
 from uuid import uuid4
 
 from .._call.call import HookOutcome, Hooks
-from .._call.drivers import drive_sync
+from .._call.deciding import drive_sync
 from .._context.suspension import Decision
 from .._round.events import CallEvent, OnEvent, check_listener, tell_event, tell_resumed
 from .._round.plan import ToolRoundPlan
@@ -23,9 +19,9 @@ from .._session.session import Session
 from .._text.immutable import Settled
 from .._text.json import is_whole, shorten
 from .._transcript.saved import Saved, check_key
+from .._transcript.transcript import Transcript
 from ..errors import InvalidValueError, MisuseError, ResumeError, StaleError, StoreError
 from ..execution._settings import check_flag
-from ._checks import check_page, check_seconds, check_toolset
 from ._claim_order import ClaimOrder, follow, lock_calls, release, reorder, wake_shared
 from ._database import LostCommit, Rows, Statement, StoreLocation, database_at
 from ._leases import Leases
@@ -44,9 +40,27 @@ from ._rows import (
     parsed,
     prepare,
 )
-from ._session_text import opened_session, session_text
 from ._tree import Change, Changes, Plan, Tree, root_of
-from ._values import Stored, Waiting, waiting_of
+from ._values import Stored, Waiting, check_page, check_seconds, check_toolset, waiting_of
+
+
+def session_text(session: Session) -> str:
+    """Write a session down."""
+    return dumped({"id": session.id, "transcript": session.transcript.dump_json()})
+
+
+def opened_session(text: str | None) -> Session | None:
+    """Make the session.
+
+    Raises:
+        TranscriptError: This release knows another form of transcripts.
+    """
+    if text is None:
+        return None
+    saved = Saved(parsed(text, "of the session"), "the session", StoreError)
+    transcript = Transcript.load_json(saved.get("transcript", str))
+    return Session(transcript, id=saved.get("id", str, None))
+
 
 T = TypeVar("T")
 

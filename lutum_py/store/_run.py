@@ -19,15 +19,14 @@ from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
 from .._call.call import AnyToolCall
-from .._call.drivers import drive
+from .._call.deciding import drive
 from .._call.outcomes import AwaitingCall, SuspendedCall
 from .._context.context import ToolContext
-from .._round.events import CallEvent, CallEventKind, tell_event, tell_row
+from .._round.events import CallEvent, CallEventKind, row_at, tell_event, tell_row
 from .._round.inner import is_unshown, settle_within
-from .._round.rows import row_at
 from .._round.sorted_calls import outer_of
-from .._schema.resource_access import meet
-from .._text.own_code import is_interrupt
+from .._schema.capabilities import meet
+from .._text.escaping import is_interrupt
 from .._transcript.result import ToolResult
 from ..errors import HookError, StaleError, StoreError
 from ..execution._outcome import (
@@ -42,9 +41,9 @@ from ..execution._outcome import (
 )
 from ..execution._run import Run, to_its_end
 from ..execution._settings import Settings
+from ._backend import GRACE_SECONDS, LEAVE_SECONDS, interruptible
 from ._claim_order import ClaimOrder
 from ._claims import Claims, Wanted
-from ._interrupt import GRACE_SECONDS, LEAVE_SECONDS, interruptible
 from ._leases import Beat
 from ._records import Moved
 from ._values import Claim, check_sees

@@ -9,8 +9,17 @@ from random import uniform
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
-from ._backend import BUSY_SECONDS, Backend, Done, Pool, SqlDialect, Statement, Turns, done_by
-from ._interrupt import is_interrupted
+from ._backend import (
+    BUSY_SECONDS,
+    Backend,
+    Done,
+    Pool,
+    SqlDialect,
+    Statement,
+    Turns,
+    done_by,
+    is_interrupted,
+)
 
 R = TypeVar("R")
 

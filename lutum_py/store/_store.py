@@ -10,15 +10,14 @@ from typing import TypeVar, Unpack
 from .._call.call import Hooks
 from .._round.events import OnEvent
 from ..execution._settings import ContextFor, RunOptions
-from ._checks import check_lease, check_toolset, check_wait, checked_run
+from ._backend import LEAVE_SECONDS, in_thread
 from ._claims import Claims
 from ._database import StoreLocation
 from ._hold import Hold
-from ._interrupt import LEAVE_SECONDS, in_thread
 from ._leases import Beat
 from ._rows import check_word
 from ._run import Worker
-from ._values import Stored
+from ._values import Stored, check_lease, check_toolset, check_wait, checked_run
 
 T = TypeVar("T")
 

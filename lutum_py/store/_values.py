@@ -1,26 +1,107 @@
-"""What a store gives: a conversation, a question, a call to run."""
+"""Checks of what callers pass to a store."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, Unpack
 
-from .._call.call import AnyToolCall
+from .._call.call import AnyToolCall, Hooks
 from .._call.history import CallStep, end_of
 from .._call.outcomes import PendingDecision
 from .._context.suspension import SuspendTicket
-from .._hooks.places import HookPlaces
+from .._hooks.registered_hook import HookPlaces
+from .._round.events import Ancestor, OnEvent
 from .._round.plan import ToolRoundPlan
-from .._round.rows import Ancestor
-from .._round.step_json import load_ticket
+from .._round.plan_json import load_ticket
 from .._session.session import Session
 from .._text.immutable import SetOnce
+from .._text.json import is_number, is_whole, shorten
 from .._transcript.result import ToolResult
 from .._transcript.saved import Saved
-from ..errors import LifecycleError, MisuseError
-from ._rows import SavedCall
+from ..errors import InvalidValueError, LifecycleError, MisuseError
+from ..execution._settings import ContextFor, RunOptions, Settings
+from ._rows import SavedCall, check_word
 from ._tree import Change, Tree
+
+_LONGEST = 10**9
+
+
+def check_lease(lease: object) -> None:
+    """Refuse what is not a length of a lease, in seconds."""
+    if not is_number(lease) or not 0 < lease < _LONGEST:
+        raise InvalidValueError(
+            f"lease={shorten(lease)} is not a positive number of seconds below {_LONGEST:,}. Pass "
+            "one that outlasts the tool, such as 60."
+        )
+
+
+def check_limit(limit: object) -> None:
+    """Refuse what is not a number of calls."""
+    if not is_whole(limit) or not 0 < limit < _LONGEST:
+        raise InvalidValueError(
+            f"limit={shorten(limit)} is not a whole number of calls. Pass as many as you can start "
+            "at once, such as 16."
+        )
+
+
+def check_seconds(name: str, seconds: object) -> None:
+    """Refuse what is not a time in seconds."""
+    if not is_number(seconds) or not 0 <= seconds < _LONGEST:
+        raise InvalidValueError(
+            f"{name}={shorten(seconds)} is not a number of seconds from 0 to below {_LONGEST:,}."
+        )
+
+
+def check_page(limit: object, after: object = "", *more: object) -> None:
+    """Refuse what is not a page of a list.
+
+    Args:
+        limit: How many there are on it; None for all.
+        after: The text that it comes after, which may be empty.
+        more: Other texts.
+    """
+    if limit is not None and (not is_whole(limit) or not 0 <= limit < _LONGEST):
+        raise InvalidValueError(
+            f"limit={shorten(limit)} is not a whole number from 0. Pass how many you want, such as "
+            "100, or None for all."
+        )
+    for text in (after, *more):
+        if text != "":
+            check_word("id or tool", text)
+
+
+def check_wait(wait: object) -> None:
+    """Refuse what is not a time to wait, in seconds, or None."""
+    if wait is not None and not (is_number(wait) and wait >= 0):
+        raise InvalidValueError(
+            f"wait={shorten(wait)} is not a number of seconds, or 0. Leave it out to wait "
+            "for as long as it takes."
+        )
+
+
+def checked_run(
+    *,
+    lease: float = 60,
+    limit: int | None = None,
+    on_event: OnEvent | None = None,
+    hooks: Hooks | None = None,
+    context: ContextFor | None = None,
+    **options: Unpack[RunOptions],
+) -> Settings:
+    """Refuse what a run of a store cannot mean; give the settings of its calls."""
+    check_lease(lease)
+    return Settings.of(options, limit, context=context, hooks=hooks, on_event=on_event)
+
+
+def check_toolset(toolset: object) -> None:
+    """Refuse what loads no plans."""
+    if not hasattr(toolset, "load_plan"):
+        raise MisuseError(
+            f"A store takes the toolset of its plans, not {shorten(toolset)}. Pass the class, "
+            "as in `store.claim(Desk)`."
+        )
+
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -16,11 +16,9 @@ from .._text.on_demand import on_demand
 
 if TYPE_CHECKING:
     from . import strategies
-    from ._loop.check import Loop, check_loop
-    from ._loop.report import FaultKind, LoopFailure, LoopFault
-    from ._script import ScriptExhausted
+    from ._loop import FaultKind, Loop, LoopFailure, LoopFault, check_loop
     from ._scripted_client import ScriptedAnswer, ScriptedClient, ScriptedResponse, ScriptedStream
-    from ._scripted_model import ScriptedModel, TurnScript
+    from ._scripted_model import ScriptedModel, ScriptExhausted, TurnScript
     from ._strategies.calls import AnyToolset, ArgumentStrategies
     from ._transcript_valid import Dialect, assert_transcript_valid
 else:
@@ -28,14 +26,12 @@ else:
     __getattr__, __dir__ = on_demand(
         globals(),
         {
-            "testing._loop.check": ("Loop", "check_loop"),
-            "testing._loop.report": ("FaultKind", "LoopFailure", "LoopFault"),
-            "testing._script": ("ScriptExhausted",),
+            "testing._loop": ("FaultKind", "Loop", "LoopFailure", "LoopFault", "check_loop"),
+            "testing._scripted_model": ("ScriptExhausted", "ScriptedModel", "TurnScript"),
             "testing._scripted_client": (
                 *("ScriptedAnswer", "ScriptedClient"),
                 *("ScriptedResponse", "ScriptedStream"),
             ),
-            "testing._scripted_model": ("ScriptedModel", "TurnScript"),
             "testing._strategies.calls": ("AnyToolset", "ArgumentStrategies"),
             "testing._transcript_valid": ("Dialect", "assert_transcript_valid"),
         },

@@ -12,7 +12,7 @@ from .._transcript.assistant import AssistantTurn
 from ..dialects._facts import facts_of
 from ..dialects._wire_form import WireForm, object_of, wire_form_of
 from ..errors import DialectError, LutumError, MissingExtraError, MisuseError
-from ._script import Script
+from ._scripted_model import Script
 from ._transcript_valid import Dialect, dialect_of
 
 ScriptedAnswer: TypeAlias = AssistantTurn | Mapping[str, Any] | BaseException

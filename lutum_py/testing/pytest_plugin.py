@@ -96,7 +96,7 @@ def check_loop(request: pytest.FixtureRequest) -> Callable[..., None]:
 
     Options come from the marker `lutum_loop`, the nearest first, and from `--lutum-examples`.
     """
-    from ._loop import check as _check_loop
+    from . import _loop
 
     options: dict[str, Any] = {}
     for marker in request.node.iter_markers(_MARKER):
@@ -115,6 +115,6 @@ def check_loop(request: pytest.FixtureRequest) -> Callable[..., None]:
 
     def check(*args: Any, **given: Any) -> None:
         __tracebackhide__ = True
-        _check_loop.check_loop(*args, **{**options, **given, **forced})
+        _loop.check_loop(*args, **{**options, **given, **forced})
 
     return check

@@ -42,12 +42,13 @@ from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._call.selector import AnySelector
-from .._declare.offer import Available
 from .._text.json import shorten
+from .._toolsets.offer import Available
 from .._transcript.assistant import AssistantTurn, ToolMetadata
 from ..errors import InvalidValueError, MisuseError
 from ._strategies import event, st
 from ._strategies.calls import (
+    ANY_TEXT,
     AnyToolset,
     ArgumentStrategies,
     CallStrategies,
@@ -55,7 +56,6 @@ from ._strategies.calls import (
     require_count,
     require_toolset,
 )
-from ._strategies.schema import ANY_TEXT
 
 __all__ = ["CallKind", "calls", "scripts", "turns", "valid_arguments"]
 

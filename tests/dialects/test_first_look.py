@@ -20,7 +20,7 @@ from lutum_py import (
     TurnRequest,
 )
 from lutum_py.dialects import DIALECTS
-from lutum_py.dialects._repair.repairing import Form
+from lutum_py.dialects._repair import Form
 from tests.profiles import scaled
 
 from .broken_requests import broken_request

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from lutum_py.dialects._schema.conjunction import apart, conjoined
+from lutum_py.dialects._schema.nodes import apart, conjoined
 from tests.cases import over
 
 from .schema_tools import gemini, lost, strict_anthropic, strict_openai

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutum_py.dialects._schema.restore import fits
-from lutum_py.dialects._schema.strict import check_openai_limits
+from lutum_py.dialects._schema.strict import check_openai_limits, fits
 
 from .schema_tools import (
     strict_openai,

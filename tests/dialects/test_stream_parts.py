@@ -11,7 +11,7 @@ import pytest
 from pydantic_core import from_json
 
 from lutum_py import AssistantTurn, ToolMetadata
-from lutum_py._text.partial_json import PartialJson
+from lutum_py._text.json import PartialJson
 from lutum_py._transcript.stream_events import arguments_delta
 from lutum_py.dialects._stream import CallReports, Pairs
 from lutum_py.streaming import (
@@ -133,7 +133,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         lengths.append(len(text))
         return from_json(text, **options)
 
-    monkeypatch.setattr("lutum_py._text.partial_json.from_json", counting)
+    monkeypatch.setattr("lutum_py._text.json.from_json", counting)
     return lengths
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from random import Random
 
-from lutum_py._round.order import waits_for
-from lutum_py._schema.resource_access import ResourceAccess
+from lutum_py._round.sorted_calls import waits_for
+from lutum_py._schema.capabilities import ResourceAccess
 from lutum_py.execution._batch import Schedule
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py import Suspend, SuspendTicket, ToolRoundPlan, Toolset, tool, tool_fn
-from lutum_py._round.order import waits_for
+from lutum_py._round.sorted_calls import waits_for
 from lutum_py.capabilities import ResourceAccess, ToolCapabilities, ToolEffect
 from tests.cases import over
 from tests.instructions import calls

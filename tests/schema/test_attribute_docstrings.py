@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from lutum_py._schema.attribute_docstrings import attribute_docstrings
+from lutum_py._schema.json_schema import attribute_docstrings
 
 
 class Plain:
@@ -170,7 +170,7 @@ def test_field_names_decide_without_a_line_number(module: ModuleType) -> None:
 def test_the_running_statement_decides_between_equals(tmp_path: Path) -> None:
     """Of equal statements, the one being run is meant, and after the fact the last one."""
     source = """\
-        from lutum_py._schema.attribute_docstrings import attribute_docstrings
+        from lutum_py._schema.json_schema import attribute_docstrings
 
         def seen(cls):
             lineless = type("Args", (), {"__module__": __name__, "__annotations__": {"x": int}})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py._schema.docstring import Docstring, parse_docstring
+from lutum_py._schema.signature import Docstring, parse_docstring
 from tests.cases import over
 
 GOOGLE = """Search the web.

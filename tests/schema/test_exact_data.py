@@ -21,9 +21,8 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from lutum_py._schema.arguments import Arguments
-from lutum_py._schema.exact_data import exact_data
-from lutum_py._schema.input_text import InputText
+from lutum_py._schema.arguments import Arguments, InputText
+from lutum_py._schema.read_back import exact_data
 from tests.cases import over
 
 

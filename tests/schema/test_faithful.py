@@ -32,8 +32,8 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from lutum_py import ToolInput, ToolMetadata, Toolset, tool, tool_fn
-from lutum_py._schema.faithful import is_faithful
-from lutum_py._schema.input_text import keeps_rest, replaced
+from lutum_py._schema.arguments import keeps_rest, replaced
+from lutum_py._schema.read_back import is_faithful
 from lutum_py.errors import ToolInputError
 from tests.cases import over
 from tests.private import NOTHING, Filler, same

@@ -11,9 +11,9 @@ import pytest
 from pydantic import BaseModel, DirectoryPath, FilePath, NewPath
 
 from lutum_py import NeedsTools, ToolDef, ToolResult, Toolset, tool, tool_fn
-from lutum_py._schema.patterns import matcher
+from lutum_py._schema.schema_reader import matcher
 from lutum_py._transcript.result_cap import READER, cut_again
-from lutum_py._view.cut import _capped
+from lutum_py._view.view import _capped
 from lutum_py.dialects import DIALECTS
 from lutum_py.errors import InvalidArgumentsError, ToolDefinitionError
 from tests.cases import over

@@ -18,8 +18,7 @@ from pydantic import Field
 from lutum_py import ToolContext, ToolMetadata, Toolset, tool_fn
 from lutum_py._schema.arguments import Arguments
 from lutum_py._schema.input_model import build_input_model, field_names
-from lutum_py._schema.plain_types import plain_schema
-from lutum_py._schema.signature import REQUIRED, Parameter, read_others
+from lutum_py._schema.signature import REQUIRED, Parameter, plain_schema, read_others
 from lutum_py.errors import ToolDefinitionError
 from tests.cases import over
 

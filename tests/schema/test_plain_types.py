@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Optional
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter
 
-from lutum_py._schema.plain_types import is_fixed, is_plain
+from lutum_py._schema.signature import is_fixed, is_plain
 from tests.cases import over
 
 

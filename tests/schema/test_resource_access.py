@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from lutum_py import ToolDef, ToolInput, ToolMetadata, Toolset, tool, tool_fn, tool_input
-from lutum_py._schema.resource_access import beside, meet
+from lutum_py._schema.capabilities import beside, meet
 from lutum_py.capabilities import ResourceAccess, ToolCapabilities, ToolEffect
 from tests.cases import over
 

@@ -20,7 +20,7 @@ from lutum_py._schema.schema_reader import (
 from lutum_py.dialects import DIALECTS
 from lutum_py.dialects._facts import facts_of
 from lutum_py.dialects._schema.compiler import compile_schema
-from lutum_py.dialects._schema.restore import decoder_of
+from lutum_py.dialects._schema.strict import decoder_of
 from lutum_py.errors import ToolDefinitionError
 from tests.cases import over
 from tests.declared import call_of, refusal

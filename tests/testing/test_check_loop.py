@@ -16,7 +16,7 @@ from lutum_py.dialects import (
 )
 from lutum_py.errors import InvalidValueError, MisuseError, ToolRoundArityError
 from lutum_py.testing import LoopFailure, LoopFault, ScriptedModel, check_loop
-from lutum_py.testing._loop.check import _Run, _search
+from lutum_py.testing._loop import _Run, _search
 from lutum_py.testing.strategies import CallKind
 
 from . import loops

@@ -15,7 +15,7 @@ from lutum_py.dialects import (
 )
 from lutum_py.dialects._wire_form import wire_form_of
 from lutum_py.testing import LoopFailure, check_loop
-from lutum_py.testing._loop.judgement import judge
+from lutum_py.testing._loop import judge
 from lutum_py.testing.strategies import CallKind
 from lutum_py.turns import ToolCallItem
 

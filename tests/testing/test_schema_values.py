@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 from jsonschema import Draft202012Validator
 
-from lutum_py.testing._strategies.calls import CallStrategies, fits
-from lutum_py.testing._strategies.schema import SchemaValues, branches_of, kinds_accepted, opened
+from lutum_py.testing._strategies.calls import (
+    CallStrategies,
+    SchemaValues,
+    branches_of,
+    fits,
+    kinds_accepted,
+    opened,
+)
 from tests.profiles import scaled
 
 from .samples import Every

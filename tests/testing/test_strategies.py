@@ -28,9 +28,7 @@ from lutum_py.errors import (
     UnknownToolError,
 )
 from lutum_py.testing import strategies
-from lutum_py.testing._strategies.calls import fits
-from lutum_py.testing._strategies.near_miss import spoilings
-from lutum_py.testing._strategies.schema import SchemaValues
+from lutum_py.testing._strategies.calls import SchemaValues, fits, spoilings
 
 from .samples import SCHEMA_TOOL, Every, FromSchema, Small
 

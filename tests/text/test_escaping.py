@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py._text.escaping import escape_unprintable_json, quoted, words_of
-from lutum_py.mcp._words import legible
+from lutum_py.mcp._connection import legible
 from lutum_py.sinks import escape_unprintable
 from tests.cases import over
 

@@ -7,15 +7,8 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from lutum_py._schema.signature import type_name
-from lutum_py._text.json import (
-    canonical_json,
-    compact_json,
-    copy_json,
-    cut,
-    digest_of,
-    shorten,
-)
-from lutum_py._text.suggestion import did_you_mean, names_for_message
+from lutum_py._text.escaping import did_you_mean, names_for_message
+from lutum_py._text.json import canonical_json, compact_json, copy_json, cut, digest_of, shorten
 from tests.cases import over
 
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py._text.json import parse_json, read_json
-from lutum_py._text.unicode import halves_in, sendable, sendable_json
+from lutum_py._text.json import halves_in, parse_json, read_json, sendable, sendable_json
 
 ANY_TEXT = st.text(st.characters(codec=None))
 

@@ -15,17 +15,18 @@ from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping, is_sequence, shorten
 from .._findings import NOT_SHOWN, OUTCOME_UNKNOWN
-from .._repair.pairing import (
+from .._repair import (
+    Form,
     Pairing,
     Piece,
+    Repairing,
     Spoken,
     distinct_ids,
     note_places,
     number_turns,
     read_spoken,
 )
-from .._repair.repairing import Form, Repairing
-from .form import NOTHING, BlockForm, Read
+from .rendering import NOTHING, BlockForm, Read
 
 _ROLES: Final[Mapping[str | None, str]] = {role: role for role in ("user", "assistant", "system")}
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ..._schema.arguments import stand_in
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import (
     JsonSchema,
@@ -17,9 +19,18 @@ from ..._schema.schema_reader import (
     localized,
     reference_to,
     subschemas,
+    types_in,
     with_subschemas,
 )
-from ..._text.json import copy_json, is_mapping, is_object, is_sequence
+from ..._text.json import (
+    compact_json,
+    copy_json,
+    is_mapping,
+    is_object,
+    is_sequence,
+    json_key,
+    parse_json,
+)
 from ...errors import ToolDefinitionError
 
 DEFS: Final = "#/$defs/"
@@ -282,3 +293,284 @@ def _targets(node: Node, required_only: bool) -> Iterator[str]:
         )
         if keyword != "$defs" and not (optional and required_only):
             yield from _targets(part, required_only)
+
+
+_TOGETHER: Final = (
+    frozenset({"if", "then", "else"}),
+    frozenset({"contains", "minContains", "maxContains"}),
+    frozenset({"prefixItems", "items"}),
+)
+"""Keywords that mean something only with each other, so that they are taken from one schema."""
+_LEFT: Final = frozenset({"unevaluatedProperties", "unevaluatedItems"})
+"""Keywords that go by what other schemas say about the same value."""
+_PATTERNS: Final = "patternProperties"
+_REST: Final = "additionalProperties"
+
+
+def conjoined(
+    first: JsonSchema, others: Iterable[JsonSchema], lose: Callable[[str], None]
+) -> JsonSchema:
+    """Make one schema of several without references and `allOf`.
+
+    Args:
+        first: The schema that the others stand inside of; its texts win.
+        others: The others.
+        lose: Is told each keyword of which not everything could be kept.
+    """
+    lost: dict[str, None] = {}
+    merged = first
+    for other in others:
+        merged = _both(merged, other, lost)
+    if lost:
+        merged = _without(merged, _LEFT, lost)
+    for key in lost:
+        lose(key)
+    return merged
+
+
+# {"minimum": 1, "type": "integer"} and {"minimum": 5} are {"minimum": 5, "type": "integer"}. What
+# cannot be told in one schema, such as two patterns, stays as the first has it and is lost of the
+# second: too wide, never too narrow, because the rest is checked at the call.
+def _both(first: JsonSchema, second: JsonSchema, lost: dict[str, None]) -> JsonSchema:
+    second = _without(second, _LEFT, lost)
+    for together in _TOGETHER:
+        ours, theirs = first.keys() & together, second.keys() & together
+        if ours and theirs and not ours == theirs == {"items"}:
+            second = _without(second, together, lost)
+    # `additionalProperties` is about what the patterns of its own schema leave over. Beside the
+    # patterns of the other it would refuse, or take, other names than its author meant.
+    if (_PATTERNS in first or _PATTERNS in second) and (_REST in first or _REST in second):
+        first, second = (_without(each, frozenset({_REST}), lost) for each in (first, second))
+    if first.get("const") != second.get("const") or "enum" in first or "enum" in second:
+        first, second = _listed(first), _listed(second)
+    # First the properties, while each schema still has its own `additionalProperties`.
+    merged, added = _held_against(first, second), _held_against(second, first)
+    for key, value in added.items():
+        known = merged.get(key, value)
+        both = known if known == value or key in ANNOTATIONS else _joined(key, known, value)
+        if both is None:
+            lost[key] = None
+        merged[key] = known if both is None else both
+    # An empty list of types is not a schema. An empty enumeration is one, which no value fits.
+    return {**merged, "enum": []} if merged.get("type") == [] else merged
+
+
+def _without(schema: JsonSchema, keywords: frozenset[str], lost: dict[str, None]) -> JsonSchema:
+    lost.update(dict.fromkeys(key for key in schema if key in keywords))
+    return {key: part for key, part in schema.items() if key not in keywords}
+
+
+def _listed(schema: JsonSchema) -> JsonSchema:
+    """Write a constant as an enumeration, so that two of them have values in common, or none."""
+    rest = {key: part for key, part in schema.items() if key != "const"}
+    return {**rest, "enum": [schema["const"]]} if "const" in schema else rest
+
+
+def _held_against(schema: JsonSchema, other: JsonSchema) -> JsonSchema:
+    """Hold the properties that only one schema names against what the other says about such."""
+    # With {"properties": {"a": ..., "b": ...}} here and a closed object there that has only `a`, no
+    # value may have `b`: its schema becomes False.
+    rest = other.get(_REST, True)
+    if rest is True or "properties" not in schema:
+        return dict(schema)
+    named = other.get("properties", ())
+    parts = schema["properties"].items()
+    held = {name: part if name in named else _all_of(part, rest) for name, part in parts}
+    return {**schema, "properties": held}
+
+
+def _all_of(one: Node, other: Node) -> Node:
+    if one is False or other is False:
+        return False
+    if one == other or other is True:
+        return one
+    return other if one is True else {"allOf": [one, other]}
+
+
+def _joined(key: str, one: Any, other: Any) -> Any:
+    """Join what two schemas say by one keyword; None if one schema cannot say both."""
+    if key == "type":
+        return _types(types_in({key: one}), types_in({key: other}))
+    if key == "enum":
+        # By their JSON text: in Python 1 == True, and a list cannot be in a set.
+        wanted = {json_key(value) for value in other}
+        return [value for value in one if json_key(value) in wanted]
+    if key == "required":
+        return list(dict.fromkeys([*one, *other]))
+    if key == "not":
+        return {"anyOf": [one, other]}
+    if key in ("properties", _PATTERNS, "dependentSchemas"):
+        return {**one, **{name: _all_of(one.get(name, True), part) for name, part in other.items()}}
+    if key in (_REST, "items", "propertyNames"):
+        return _all_of(one, other)
+    # Of two bounds the stricter. For `uniqueItems` that is the greater too: True before False.
+    if key.startswith(("min", "exclusiveMin", "unique")):
+        return max(one, other)
+    return min(one, other) if key.startswith(("max", "exclusiveMax")) else None
+
+
+def _types(one: Sequence[str], other: Sequence[str]) -> str | list[str]:
+    """Return the types of both; a number that is wanted whole is an integer."""
+    wide = [{*kinds, *(["integer"] if "number" in kinds else ())} for kinds in (one, other)]
+    both = [kind for kind in dict.fromkeys([*one, *other]) if all(kind in each for each in wide)]
+    kinds = [kind for kind in both if kind != "integer" or "number" not in both]
+    return kinds[0] if len(kinds) == 1 else kinds
+
+
+def apart(one: JsonSchema, other: JsonSchema) -> bool:
+    """Whether it is plain to see that no value fits both schemas."""
+    # Looks at the tag of a union, as in {"kind": {"const": "a"}} and {"kind": {"const": "b"}},
+    # joined to an enumeration of nothing. False only says that it is not plain to see.
+    merged = _both(_listed(one), _listed(other), {})
+    if merged.get("enum") == []:
+        return True
+    parts, required = merged.get("properties", {}), {*one.get("required", ())}
+    named = required & {*other.get("required", ())} & parts.keys()
+    is_object = types_in(one) == types_in(other) == ["object"]
+    return is_object and any(
+        apart(one["properties"][name], other["properties"][name])
+        for name in named
+        if all(isinstance(each["properties"].get(name), dict) for each in (one, other))
+    )
+
+
+_MOST: Final = 20_000
+"""Nodes of one written schema: definitions that are put in place may double at each level."""
+
+
+class Writer(ABC):
+    """Rewrite the nodes of one schema.
+
+    Args:
+        tool: The name of the tool, for messages.
+        schema: The author's schema, whose root is an object.
+        losses: Takes what the provider will not enforce.
+    """
+
+    def __init__(self, tool: str, schema: JsonSchema, losses: list[SchemaLoss]) -> None:
+        self.tool = tool
+        self.defs: Mapping[str, Node] = schema.get("$defs", {})
+        self._schema = schema
+        self._losses = losses
+        # The definitions that are being put in place, outermost first: one that is met again inside
+        # itself stays a reference, or writing would never end.
+        self._way: list[str | None] = []
+        self._left = _MOST
+
+    def whole(self) -> JsonSchema:
+        """Write the schema, its definitions included."""
+        written: JsonSchema = self.node(
+            {k: part for k, part in self._schema.items() if k != "$defs"}, ""
+        )
+        if self.defs:
+            parts = self.defs.items()
+            written["$defs"] = {name: self.node(part, f"$defs.{name}") for name, part in parts}
+        return written
+
+    @abstractmethod
+    def plain(self, node: JsonSchema, path: str) -> Any:
+        """Write a node that is neither a reference nor a conjunction."""
+
+    def node(self, node: Node, path: str) -> Any:
+        """Write a node."""
+        self._spend(path)
+        if isinstance(node, bool):
+            return node
+        if "$ref" in node:
+            return dict(node) if node.keys() == {"$ref"} else self._in_place(node, path)
+        if "allOf" in node:
+            return self.node(self._conjoined(node, path), path)
+        return self.plain(node, path)
+
+    def lose(self, path: str, keyword: str, text: str | None = None) -> None:
+        """Note that the provider will not enforce a keyword."""
+        said = text or f"{keyword} not enforced by the provider; checked locally"
+        self._losses.append(SchemaLoss(path, keyword, said))
+
+    def _spend(self, path: str) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise refusal(
+                self.tool,
+                path,
+                f"written out, the schema has more than {_MOST:,} parts, because definitions are "
+                "put in place of references that have words beside them, and of `allOf`.",
+                "Take the words beside `$ref` away, or let the definitions say them.",
+            )
+
+    def _in_place(self, node: JsonSchema, path: str) -> Any:
+        """Put a definition where words stand beside its reference, which no provider takes.
+
+        Inside itself a definition stays a reference, and the words are lost.
+        """
+        name = reference_of(node)
+        if name in self._way:
+            self.lose(
+                path, "$ref", "the words beside a reference to a schema that holds it are left out"
+            )
+            return {"$ref": node["$ref"]}
+        self._way.append(name)
+        written = self.node(resolve(node, self.defs), path)
+        self._way.pop()
+        return written
+
+    def _conjoined(self, node: JsonSchema, path: str) -> JsonSchema:
+        """Merge the parts of `allOf` into the node that holds them."""
+        first, *others = self._parts(node, path)
+        text = "the provider takes no `allOf`, and the parts of this one that differ in"
+
+        def lose(keyword: str) -> None:
+            self.lose(path, keyword, f"{text} `{keyword}` are checked locally")
+
+        return conjoined(first, others, lose)
+
+    def _parts(self, node: JsonSchema, path: str) -> Iterator[JsonSchema]:
+        self._spend(path)
+        yield {key: part for key, part in node.items() if key != "allOf"}
+        for part in node.get("allOf", ()):
+            yield from self._parts(resolve(part, self.defs), path)
+
+
+def refused_keys(schema: Any, taken: re.Pattern[str] | None) -> dict[str, str]:
+    """Return the keys of a schema's properties that a provider refuses, with their stand-ins."""
+    properties = schema.get("properties") if is_mapping(schema) else None
+    if taken is None or not is_mapping(properties):
+        return {}
+    return {key: stand_in(key) for key in map(str, properties) if taken.fullmatch(key) is None}
+
+
+def with_keys_sent(schema: JsonSchema, refused: Mapping[str, str]) -> JsonSchema:
+    """Return a schema in which stand-ins stand for the keys that are refused."""
+    if not refused:
+        return schema
+    properties = {
+        refused.get(key, key): _named(key, node) if key in refused else node
+        for key, node in schema["properties"].items()
+    }
+    required = schema.get("required")
+    listed = required if is_sequence(required) else ()
+    sent = {"required": [refused.get(key, key) for key in listed]} if listed else {}
+    return {**schema, "properties": properties, **sent}
+
+
+def _named(key: str, node: Any) -> Any:
+    """Let the text of a property begin with its own key."""
+    if not is_mapping(node):
+        return node
+    about = node.get("description")
+    return {**node, "description": f"{key}: {about}" if about else key}
+
+
+def without_stand_ins(arguments: Any, refused: Mapping[str, str]) -> Any:
+    """Put the keys themselves where arguments have their stand-ins, in JSON text or a dict."""
+    if isinstance(arguments, str):
+        try:
+            value = parse_json(arguments)
+        except ValueError:
+            return arguments
+        restored = without_stand_ins(value, refused)
+        return arguments if restored is value else compact_json(restored)
+    own = {sent: key for key, sent in refused.items()}
+    if not is_mapping(arguments) or own.keys().isdisjoint(arguments):
+        return arguments
+    return {own.get(key, key): value for key, value in arguments.items()}

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from ..._declare.offer import Descriptions, offered_definitions, pairs_of
+from ..._schema.arguments import OwnNames, own_name
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
-from ..._schema.stand_in import OwnNames, own_name
 from ..._text.json import copy_json, shorten
+from ..._toolsets.offer import Descriptions, offered_definitions, pairs_of
 from ..._transcript.request import ToolChoice, TurnRequest, names_loaded_by
 from ..._transcript.result import ToolResult
 from ...errors import MisuseError, ToolDefinitionError

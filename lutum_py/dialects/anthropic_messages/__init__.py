@@ -28,10 +28,10 @@ from .._blocks.rendering import CacheMarks, mark_beginnings
 from .._dialect import PUBLIC, Dialect, Draft
 from .._wire.offered import callers_of, described, native_tools
 from ._decode import UNTIDY, calls_in, say, tidy, turn_of
-from ._encode import Rendering, called_from, is_manual
 from ._facts import FACTS
 from ._facts import NAME as NAME
-from ._history import read_history as _read_history
+from ._messages import Rendering, called_from, is_manual
+from ._messages import read_history as _read_history
 from ._rules import FORM, MARKED, MARKER
 from ._stream import StreamDecoder as StreamDecoder
 

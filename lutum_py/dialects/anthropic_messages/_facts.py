@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from ..._text.json import is_mapping, is_sequence
-from .._blocks.form import NOTHING, PROPERTY_KEYS, BlockForm, Read
+from .._blocks.rendering import NOTHING, PROPERTY_KEYS, BlockForm, Read
 from .._facts import Facts
 from .._schema.strict import ANTHROPIC
 from .._wire.reading import objects_in, text_or_none

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from ..._text.json import is_mapping, is_object, is_sequence
 from .._blocks.rules import rules_of
-from .._repair.repairing import Repairing, along
-from .._repair.whole import cache_marks, property_keys
+from .._repair import Repairing, along, cache_marks, property_keys
 from .._wire.reading import objects_in
 from ._facts import BLOCKS, FACTS
 

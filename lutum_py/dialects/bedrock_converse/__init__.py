@@ -30,11 +30,11 @@ from .._dialect import PUBLIC, Dialect, Draft
 from .._findings import Loss
 from .._wire.offered import described
 from ._decode import calls_in, say, tidy, turn_of
-from ._encode import Rendering
 from ._facts import FACTS
 from ._facts import NAME as NAME
-from ._files import with_bytes as with_bytes
-from ._history import read_history as _read_history
+from ._facts import with_bytes as with_bytes
+from ._messages import Rendering
+from ._messages import read_history as _read_history
 from ._rules import FORM, MARKED, MARKER
 from ._rules import called as called_in
 from ._stream import StreamDecoder as StreamDecoder

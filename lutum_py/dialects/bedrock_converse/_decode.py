@@ -32,8 +32,7 @@ from .._wire.reading import (
     turn_from,
     without_nulls,
 )
-from ._facts import BLOCKS, FACTS
-from ._files import FREE, without_bytes
+from ._facts import BLOCKS, FACTS, FREE, without_bytes
 
 META: Final = "ResponseMetadata"
 

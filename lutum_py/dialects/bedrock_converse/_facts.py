@@ -1,22 +1,163 @@
-"""What is known of Converse.
+"""Which files Converse takes: their formats, and how their blocks are written and read.
 
-(Amazon Bedrock API reference: "Converse", with its types; guide "Get validated JSON results from
-models", as of 2026. Names, ids and lengths are those of the service model in botocore 1.44.)
+(Amazon Bedrock API reference: "ImageBlock", "DocumentBlock", "VideoBlock", "AudioBlock".)
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from ..._text.json import is_mapping, is_object, is_sequence, shorten
-from .._blocks.form import NOTHING, PROPERTY_KEYS, BlockForm, Read
+from ..._transcript.message import Attachment, MediaType
+from .._blocks.rendering import NOTHING, PROPERTY_KEYS, BlockForm, Read
 from .._facts import Facts
-from .._repair.repairing import Repairing, text_of
+from .._repair import Repairing, text_of
 from .._schema.strict import ANTHROPIC
-from .._wire.reading import objects_in
+from .._wire.reading import data_of, objects_in, usual_type
+
+_KINDS: Final[Mapping[MediaType, str]] = {
+    "image": "image",
+    "video": "video",
+    "audio": "audio",
+    "file": "document",
+}
+MEDIA: Final[Mapping[str, MediaType]] = {kind: media for media, kind in _KINDS.items()}
+"""The blocks that are files, and what kind of file each is."""
+
+_OFFICE: Final = "application/vnd.openxmlformats-officedocument."
+FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
+    "image": {form: f"image/{form}" for form in ("png", "jpeg", "gif", "webp")},
+    "document": {
+        "pdf": "application/pdf",
+        "csv": "text/csv",
+        "doc": "application/msword",
+        "docx": f"{_OFFICE}wordprocessingml.document",
+        "xls": "application/vnd.ms-excel",
+        "xlsx": f"{_OFFICE}spreadsheetml.sheet",
+        "html": "text/html",
+        "md": "text/markdown",
+        "txt": "text/plain",
+    },
+    "video": {
+        **{form: f"video/{form}" for form in ("mp4", "webm", "mpeg")},
+        "mov": "video/quicktime",
+        "mkv": "video/x-matroska",
+        "flv": "video/x-flv",
+        "wmv": "video/x-ms-wmv",
+        "three_gp": "video/3gpp",
+    },
+    "audio": {
+        **{form: f"audio/{form}" for form in ("wav", "flac", "ogg", "aac", "opus", "webm")},
+        "mp3": "audio/mpeg",
+        "m4a": "audio/mp4",
+    },
+}
+"""By the kind of a block, its formats and the types of their files."""
+
+_BY_TYPE: Final = {
+    **{(kind, its): name for kind, names in FORMATS.items() for name, its in names.items()},
+    ("audio", "audio/mp3"): "mp3",
+}
+# Letters, digits, one space in a row, hyphens and brackets, at most 200: so says "DocumentBlock".
+_ODD: Final = re.compile(r"[^a-zA-Z0-9\-()\[\]]+")
+UNNAMED: Final = "document"
+"""What stands for the name of a document, which the API demands."""
+
+
+_LONGEST, _ROOT = 200, 190
+
+
+def name_of(attachment: Attachment) -> str:
+    """Return the name of a document as the API takes it, without its ending."""
+    stem = (attachment.name or "").rpartition(".")
+    return allowed_name(stem[0] or stem[2])
+
+
+def allowed_name(name: Any) -> str:
+    """Return a name as the API takes it: itself, or what is left of it without what is refused."""
+    text = name if isinstance(name, str) else ""
+    return _ODD.sub(" ", text).strip()[:_LONGEST].strip() or UNNAMED
+
+
+def distinct_name(name: str, taken: dict[str, int]) -> str:
+    """Return a name that no other document of the request has, and note it.
+
+    Args:
+        name: The name; it is the API's to say whether capitals count, so they do not.
+        taken: How many came of each name so far.
+
+    Example:
+        >>> taken = {}
+        >>> [distinct_name(name, taken) for name in ("report", "Report")]
+        ['report', 'Report (2)']
+    """
+    made, key = name, name.casefold()
+    while made.casefold() in taken:
+        taken[key] += 1
+        made = f"{name[:_ROOT]} ({taken[key]})"
+    taken[made.casefold()] = 1
+    return made
+
+
+def block_of(attachment: Attachment) -> dict[str, Any] | None:
+    """Make the block of a file, which goes as data; None if there is none."""
+    data, kind = data_of(attachment), _KINDS[attachment.media_type]
+    mime_type = usual_type(attachment)
+    form = _BY_TYPE.get((kind, mime_type))
+    # Source code, JSON lines and the like: the API has no name for these, and reads them as text.
+    if form is None and kind == "document" and mime_type.startswith("text/"):
+        form = "txt"
+    if not data or form is None:
+        return None
+    named = {"name": name_of(attachment)} if kind == "document" else {}
+    return {kind: {"format": form, **named, "source": {"bytes": data}}}
+
+
+_BYTES: Final = frozenset({"bytes", "redactedContent"})
+FREE: Final = frozenset(
+    {"input", "json", "additionalModelRequestFields", "additionalModelResponseFields"}
+)
+"""The fields that hold what somebody else wrote."""
+
+
+def with_bytes(value: Any) -> Any:
+    r"""Copy a body, or messages, for boto3: with bytes where JSON has base64.
+
+    Args:
+        value: A request body, or any part of one.
+
+    Example:
+        >>> with_bytes({"image": {"format": "png", "source": {"bytes": "iVBORw=="}}})
+        {'image': {'format': 'png', 'source': {'bytes': b'\x89PNG'}}}
+    """
+    if is_mapping(value):
+        return {
+            key: _decoded(item) if key in _BYTES else item if key in FREE else with_bytes(item)
+            for key, item in value.items()
+        }
+    return [with_bytes(item) for item in value] if is_sequence(value) else value
+
+
+def _decoded(text: Any) -> Any:
+    try:
+        return base64.b64decode(text, validate=True) if isinstance(text, str) else text
+    except binascii.Error:
+        return text  # the SDK says what it thinks of it
+
+
+def without_bytes(value: Any) -> Any:
+    """Copy what boto3 gave, with base64 where it has bytes."""
+    if isinstance(value, bytes | bytearray):
+        return base64.b64encode(value).decode("ascii")
+    if is_mapping(value):
+        return {key: without_bytes(item) for key, item in value.items()}
+    return [without_bytes(item) for item in value] if is_sequence(value) else value
+
 
 NAME: Final = "bedrock_converse"
 

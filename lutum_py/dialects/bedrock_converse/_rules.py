@@ -13,11 +13,9 @@ from typing import Any, Final
 
 from ..._text.json import is_mapping, is_object, is_sequence, shorten
 from .._blocks.rules import rules_of
-from .._repair.repairing import Repairing, along, text_of
-from .._repair.whole import cache_marks, property_keys
+from .._repair import Repairing, along, cache_marks, property_keys, text_of
 from .._wire.reading import objects_in
-from ._facts import BLOCKS, FACTS
-from ._files import allowed_name, distinct_name
+from ._facts import BLOCKS, FACTS, allowed_name, distinct_name
 
 MARKER: Final = "cachePoint"
 MARKED: Final = ("toolConfig.tools[]", "system[]", "messages[].content[]")

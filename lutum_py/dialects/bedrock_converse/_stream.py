@@ -16,8 +16,7 @@ from ..._transcript.stream_events import ReasoningDelta, StreamEvent, TextDelta
 from .._blocks.stream import BlockState, BlockStream
 from .._wire.reading import Place, count_at, response_place
 from ._decode import META, tidy, turn_of, usage_of
-from ._facts import NAME
-from ._files import without_bytes
+from ._facts import NAME, without_bytes
 
 _REASONING: Final = ("reasoningContent", "reasoningText")
 _BESIDE: Final = frozenset({"modelId", META})

@@ -38,10 +38,10 @@ from ...errors import InvalidValueError
 from .._dialect import PUBLIC, Dialect, Draft
 from .._findings import Loss
 from ._decode import UNTIDY, calls_in, has_wire_names, say, tidy, turn_of
-from ._encode import AfterCached, Rendering
 from ._facts import FACTS
 from ._facts import NAME as NAME
-from ._history import read_history as _read_history
+from ._messages import AfterCached, Rendering
+from ._messages import read_history as _read_history
 from ._rules import FORM
 from ._stream import StreamDecoder as StreamDecoder
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from .._facts import Facts
-from .._schema.gemini import gemini_schema
+from .._schema.compiler import gemini_schema
 from .._wire.reading import objects_in
 
 NAME: Final = "gemini_generate_content"

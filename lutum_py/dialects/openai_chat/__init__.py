@@ -31,11 +31,11 @@ from .._openai import with_json_arguments as with_json_arguments
 from .._wire.offered import described
 from ..hosts import Host
 from ._decode import calls_in, say, tidy, turn_of
-from ._encode import Rendering
 from ._facts import FACTS
 from ._facts import NAME as NAME
-from ._history import read_history as _read_history
-from ._request_rules import REQUEST_FORM, facts_at, fit, form_at
+from ._messages import Rendering
+from ._messages import read_history as _read_history
+from ._rules import REQUEST_FORM, facts_at, fit, form_at
 from ._stream import StreamDecoder as StreamDecoder
 
 

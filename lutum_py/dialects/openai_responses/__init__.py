@@ -33,10 +33,10 @@ from .._openai import with_json_arguments as _with_json_arguments
 from .._wire.offered import native_tools
 from ..hosts import Host
 from ._decode import calls_in, say, tidy, turn_of
-from ._encode import Rendering, checked, described, tool_of
 from ._facts import FACTS
 from ._facts import NAME as NAME
-from ._history import read_history as _read_history
+from ._messages import Rendering, checked, described, tool_of
+from ._messages import read_history as _read_history
 from ._rules import FORM
 from ._stream import StreamDecoder as StreamDecoder
 

@@ -15,20 +15,22 @@ from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping, is_sequence, shorten
 from .._findings import OUTCOME_UNKNOWN
-from .._repair.pairing import Pairing, Piece, distinct_ids
-from .._repair.repairing import MAYBE_TEXT, Form, Repairing, text_of
+from .._repair import MAYBE_TEXT, Form, Pairing, Piece, Repairing, distinct_ids, text_of
 from .._wire.reading import DUMP, caller_of
 from ._decode import (
     ANSWERS,
     CALLS,
     OUTPUTS,
+    PROGRAM_CALLS,
     SEARCH_CALL,
     SEARCH_OUTPUT,
+    answer_of,
     is_run_by_provider,
+    made_answer,
     repeated_in,
+    unanswered,
 )
 from ._facts import FACTS, REQUIRED, is_id_refused
-from ._program_calls import PROGRAM_CALLS, answer_of, made_answer, unanswered
 
 _SEARCHES: Final = frozenset({SEARCH_CALL, SEARCH_OUTPUT})
 _WITH_OUTPUT: Final = OUTPUTS - _SEARCHES

@@ -1,0 +1,234 @@
+"""`AppTools.Call`: the class of all calls of a toolset, which pydantic reads, writes and describes.
+
+Its JSON is tagged: `{"tool": "web_search", "input": {"query": "tea"}}`, with the wire name of the
+tool and the arguments as the model sends them. What is read is a new call under an id of its own:
+nobody has decided about it, whatever was decided about the one that was written.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, cast
+from uuid import uuid4
+
+from pydantic_core import (
+    PydanticCustomError,
+    PydanticSerializationError,
+    ValidationError,
+    core_schema,
+)
+
+from .._call.call import AnyToolCall
+from .._schema.arguments import InputText, same
+from .._schema.field_issues import hidden
+from .._schema.schema_reader import JsonSchema, follow, localized
+from .._text.json import compact_json, is_array, is_mapping, is_object, parse_json, shorten
+from .._transcript.assistant import ToolMetadata
+from ..errors import MisuseError
+
+if TYPE_CHECKING:
+    from .._call.selector import Selector
+    from .._call.spec import ToolSpec
+    from .._schema.arguments import Arguments
+
+
+def calls_type(toolset: Any) -> type[Any]:
+    """Make the class of the calls of a toolset."""
+    name = toolset.__qualname__
+    return _CallsType(
+        f"{toolset.__name__}Call",
+        (_Calls,),
+        {
+            "__slots__": (),
+            "__module__": toolset.__module__,
+            "__qualname__": f"{name}.Call",
+            "__doc__": f"A call of any tool of {name}; as JSON, its tool and its input.",
+            "of_toolset": toolset,
+        },
+    )
+
+
+class _CallsType(type):
+    """Make every call of the toolset's tools an instance, as a union of their classes would."""
+
+    of_toolset: Any
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        kinds: Any = tuple(selector.spec.call_type for selector in cls.of_toolset)
+        return isinstance(instance, kinds)
+
+    def __call__(cls, *_: object, **__: object) -> NoReturn:
+        name = cls.of_toolset.__qualname__
+        raise MisuseError(
+            f"{name}.Call stands for calls of all its tools, and makes none. Decode one with "
+            f"`{name}.parse_tool_call(metadata)`, or read one with `TypeAdapter({name}.Call)`."
+        )
+
+
+class _Calls:
+    """What the class of each toolset inherits: its schema."""
+
+    __slots__ = ()
+
+    of_toolset: Any
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        toolset = cls.of_toolset
+
+        def read(value: Any, handler: Any) -> Any:
+            if not isinstance(value, AnyToolCall):
+                try:
+                    return handler(value)
+                except ValidationError as error:
+                    # The first step of a place is the tool, as in ("web_search", "input", "query").
+                    # Pydantic's error quotes what came, which may be a secret if one of these tools
+                    # has any.
+                    named = {str(each["loc"][0]) for each in error.errors() if each["loc"]}
+                    tools = [each for each in toolset if each.name in named] or toolset
+                    if not any(each.spec.has_secrets for each in tools):
+                        raise
+                    raise hidden(error, _DEPTH) from None
+            if _member(toolset, value) is None:
+                raise PydanticCustomError("tool_call", "this is a call of another toolset")
+            return value
+
+        return core_schema.no_info_wrap_validator_function(
+            read,
+            _any_of([_form_of(selector, handler) for selector in toolset]),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda call: _written(toolset, call), return_schema=core_schema.any_schema()
+            ),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> Any:
+        # What is written is what is read.
+        made = handler({key: schema[key] for key in schema if key != "serialization"})
+        made.pop("discriminator", None)  # OpenAPI's wants a name for each form; `const` says it all
+        return made
+
+
+def _any_of(forms: list[tuple[str, Any]]) -> Any:
+    if forms:
+        return core_schema.tagged_union_schema(dict(forms), discriminator="tool")
+
+    def refuse(_: Any) -> Any:
+        raise PydanticCustomError("no_tools", "this toolset has no tools to call")
+
+    return core_schema.no_info_before_validator_function(refuse, core_schema.dict_schema())
+
+
+def _form_of(selector: Selector[Any, Any], handler: Any) -> tuple[str, Any]:
+    """Return the wire name of a tool, and the schema of its calls."""
+    spec = selector.spec
+    # Read as {"tool": "web_search", "input": {"query": "tea"}}: the input goes through the tool's
+    # own decoder as text, so that it is coerced and refused exactly as one of the model is.
+    shape: Any = Annotated[spec.arguments.type, _Input(spec)]
+
+    def made(data: dict[str, Any]) -> AnyToolCall:
+        metadata = ToolMetadata(id=uuid4().hex, name=selector.name, arguments=data["input"])
+        return selector._decode(metadata)
+
+    fields = {
+        "tool": core_schema.typed_dict_field(core_schema.literal_schema([selector.name])),
+        "input": core_schema.typed_dict_field(handler.generate_schema(shape)),
+    }
+    form = core_schema.typed_dict_schema(fields, extra_behavior="forbid")
+    return selector.name, core_schema.no_info_after_validator_function(made, form)
+
+
+class _Input:
+    """What is said about an input in an annotation: it is read and described as the model's."""
+
+    def __init__(self, spec: ToolSpec[Any, Any]) -> None:
+        self.spec = spec
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return core_schema.no_info_wrap_validator_function(
+            lambda value, _: self._text_of(value), handler(source)
+        )
+
+    def _text_of(self, value: Any) -> str:
+        arguments = self.spec.arguments
+        try:
+            text = compact_json(value) if is_mapping(value) else None
+        except (TypeError, ValueError, RecursionError):
+            text = None
+        if text is None:
+            made, taken = arguments.take(value)
+            text = compact_json(
+                taken.set_data if arguments.keeps_names else arguments.to_wire(made)
+            )
+        arguments.validate_json(text)
+        return text
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> JsonSchema:
+        own = self.spec.definition.input_schema
+        # What is written is what is read: pydantic would describe the names of a result.
+        is_read = self.spec.arguments.keeps_names or handler.mode == "validation"
+        if self.spec.arguments.type != _PLAIN and is_read:
+            described: JsonSchema = handler(schema)
+            if own.get("additionalProperties") is False:
+                handler.resolve_ref_schema(described)["additionalProperties"] = False
+            return described
+        return cast("JsonSchema", _inlined(own, localized(own), ()))
+
+
+_DEPTH: Final = 3
+"""Steps of a place that may be shown: the tool, its input, the argument. Keys come after these."""
+_PLAIN: Any = dict[str, Any]
+"""The type of an input that is known by a JSON schema only."""
+
+
+def _inlined(schema: Any, root: Any, within: tuple[str, ...]) -> Any:
+    """Replace each reference by what it leads to; one that leads back to itself takes anything."""
+    if is_array(schema):
+        return [_inlined(part, root, within) for part in schema]
+    if not is_object(schema):
+        return schema
+    made = {
+        key: _inlined(part, root, within)
+        for key, part in schema.items()
+        if key not in ("$ref", "$defs", "definitions", "$id", "$anchor")
+    }
+    reference = schema.get("$ref")
+    if reference is None or reference in within:
+        return made
+    target = follow(reference, root)
+    return {**_inlined(target, root, (*within, reference)), **made} if is_object(target) else made
+
+
+def _member(toolset: Any, call: Any) -> Any:
+    """Return the member of a toolset that a call is of, if it is one of its calls."""
+    own: Any = getattr(call, "selector", None)
+    return own if own is None or own in toolset else own._reaches(toolset)
+
+
+def _written(toolset: Any, call: Any) -> dict[str, Any]:
+    member = _member(toolset, call)
+    if member is None:
+        raise PydanticSerializationError(
+            f"{shorten(call)} is not a call of {toolset.__qualname__}, and is not written as one."
+        )
+    return {"tool": member.name, "input": _sent(call.spec.arguments, call)}
+
+
+def _sent(arguments: Arguments, call: Any) -> Any:
+    """Write the input of a call as a model sends it."""
+    text: InputText = call._text_or_raise()
+    if arguments.keeps_names:
+        return text.set_data
+    # What it is shown by has other names than a model sends. Where the input written out is not
+    # read as the same, what was sent is.
+    input = call._input
+    written = compact_json(arguments.to_wire(input))
+    for sent in (written, call.metadata.arguments, compact_json(text.set_data)):
+        with suppress(ValidationError):
+            if same(arguments.validate_json(sent), input):
+                return parse_json(sent)
+    raise PydanticSerializationError(
+        f"The input of call {call.id!r} of tool `{call.name}` cannot be written as a model sends "
+        "it: its validators would make another one of that. Send the call as `plan.detach` gives "
+        "it, or save its plan."
+    )

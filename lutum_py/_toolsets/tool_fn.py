@@ -1,0 +1,764 @@
+"""The definition that comes of what a decorator was told, checked as far as it can be."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from types import FrameType, MethodType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    Unpack,
+    cast,
+    get_args,
+    get_origin,
+    overload,
+)
+
+from pydantic import create_model
+from pydantic.errors import PydanticUserError
+
+from .._call.outcomes import Reply, without_replies
+from .._call.spec import FnSpec, ToolSpec
+from .._schema.arguments import Arguments, PlainArguments
+from .._schema.definition import ToolDef, ToolOptions, object_schema
+from .._schema.invocation import Invocation
+from .._schema.output import Output
+from .._schema.signature import (
+    REQUIRED,
+    Signature,
+    is_plain,
+    own_docstring,
+    parse_docstring,
+    plain_schema,
+    read_signature,
+    reason_of,
+    type_name,
+)
+from .._text.escaping import names_for_message
+from .._text.immutable import Settled
+from .._text.json import shorten
+from .._text.on_demand import ONCE
+from ..errors import ToolDefinitionError
+
+if TYPE_CHECKING:
+    from .._call.call import FnCall, ToolCall
+    from .._call.spec import ToolSpec
+    from .._schema.capabilities import ToolCapabilities
+    from .._schema.definition import ToldOfTool
+    from .._schema.input_model import FnInput
+
+
+class Declared:
+    """Hold what a decorator made a tool of, until all that its annotations name is there.
+
+    An annotation may name a class that is further down in the module. Then the tool is made
+    when it is first used, and a name that is missing then is an error.
+
+    Args:
+        place: What is declared, for messages.
+        make: Makes the specification.
+
+    Raises:
+        ToolDefinitionError: It cannot become a tool.
+    """
+
+    def __init__(self, place: str, make: Callable[[], ToolSpec[Any, Any]]) -> None:
+        self._place = place
+        self._make: Any = make
+        self._spec: ToolSpec[Any, Any] | None = None
+        with suppress(NameError):
+            self._build()
+
+    def _build(self) -> ToolSpec[Any, Any]:
+        make = self._make  # read first, since it goes when there is a specification
+        # Annotations are evaluated without the lock, for that may import modules, which takes locks
+        # of its own. Two threads may do it at once; the one that is first keeps its result.
+        spec: ToolSpec[Any, Any] = self._spec or make()
+        with ONCE:
+            self._spec = self._spec or spec
+        self._make = None
+        return self._spec
+
+    def spec(self) -> ToolSpec[Any, Any]:
+        """Return the tool's specification.
+
+        Raises:
+            ToolDefinitionError: An annotation names something that still is not defined.
+        """
+        if self._spec is not None:
+            return self._spec
+        try:
+            return self._build()
+        except NameError as error:
+            raise ToolDefinitionError(
+                f"{self._place}: an annotation names `{error.name}`, which is not defined. Define "
+                "it (or import it, not only under `TYPE_CHECKING`) before the tool is used."
+            ) from error
+
+
+def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Output) -> ToolDef:
+    """Make a tool's definition, and check now what would otherwise fail on first use.
+
+    Raises:
+        ToolDefinitionError: An option is of the wrong kind, or the input or output type has no
+            schema.
+    """
+    told = options.checked(place)
+    if not arguments.is_plain and arguments.skipped is not None:
+        where = ".".join(arguments.skipped) or "the input"
+        raise ToolDefinitionError(
+            f"{place}: `{where}` has a `Skip()`, which hides parameters of a function only, each "
+            "as a whole, so the model would fill it in. Take it out of the input, and let a "
+            "function with `@tool_fn` take it as a parameter: `name: Annotated[..., Skip()]`."
+        )
+
+    # Functions, because a schema takes longer to make than the rest of a declaration, and in many
+    # programs only some of the tools are ever on offer. What is checked below is made at once.
+    definition = ToolDef(
+        **told,
+        input_schema=lambda: object_schema(place, arguments.json_schema()),
+        output_schema=None if output.type is None else lambda: output.json_schema() or {},
+    )
+    if options.capabilities is not None:
+        check_targets(place, definition, arguments)
+    if not arguments.is_plain:
+        try:
+            definition.input_schema  # noqa: B018 - computed now, and kept
+        except PydanticUserError as error:
+            fault = _without_schema(arguments.type, error)
+            raise ToolDefinitionError(f"{place}: {fault}") from error
+    try:
+        output.check()
+    except Exception as error:
+        raise ToolDefinitionError(
+            f"{place}: its output type `{type_name(output.type)}` has no schema "
+            f"({reason_of(error)}). Use a type that pydantic knows, or `Any`."
+        ) from error
+    return definition
+
+
+def check_targets(place: str, definition: ToolDef, arguments: Arguments) -> None:
+    """Make sure that what an effect is said to act on is an argument, by any of its names.
+
+    Raises:
+        ToolDefinitionError: The tool has no such argument.
+    """
+    from .._schema.schema_reader import names_in
+
+    for effect in definition.capabilities.effects:
+        if effect.target is not None and not arguments.may_have(effect.target):
+            known = names_in(definition.input_schema)
+            raise ToolDefinitionError(
+                f"{place}: effect {effect.kind.value!r} has the target {effect.target!r}, which "
+                f"is not an argument. The arguments are {names_for_message(known)}."
+            )
+
+
+def _without_schema(input_type: Any, error: PydanticUserError) -> str:
+    """Name the field that has no JSON schema: pydantic names only the type that it cannot do."""
+    from .._schema.input_model import FnInput
+    from .._schema.json_schema import input_schema_of
+
+    # pydantic says that it cannot make a schema of `Callable`, and not where that stands. So each
+    # field is tried alone, and the first that fails is named.
+    is_ours = issubclass(input_type, FnInput) if isinstance(input_type, type) else False
+    for name, field in getattr(input_type, "model_fields", {}).items():
+        shown = (field.alias or name) if is_ours else name
+        probe: Any = {"probe": (field.annotation, field)}
+        try:
+            input_schema_of(create_model("Probe", **probe))
+        except PydanticUserError as found:
+            skip = f"`skip=({shown!r},)` or `Annotated[..., Skip()]`"
+            hide = f", or hide the parameter from the model with {skip}" if is_ours else ""
+            return (
+                f"{'parameter' if is_ours else 'field'} `{shown}` of type "
+                f"`{type_name(field.annotation)}` has no JSON schema ({reason_of(found)}). Use a "
+                f"type that JSON can carry{hide}."
+            )
+    return f"its arguments have no JSON schema ({reason_of(error)}). Use types that JSON can carry."
+
+
+def fn_spec(tool: Any, frame: FrameType | None) -> ToolSpec[Any, Any]:
+    """Make the specification of a decorated function.
+
+    Args:
+        tool: What the decorator made: it wraps the function, and has the decorator's arguments.
+        frame: Where it was decorated, for annotations that name what is local there.
+
+    Raises:
+        ToolDefinitionError: The function cannot become a tool.
+        NameError: An annotation names what is not defined yet.
+    """
+    function, input_type = tool.__wrapped__, tool._input_type
+    options: ToolOptions = tool._options
+    names = _local_names(tool, frame)
+    signature = read_signature(function, tool._docstring, skip=options.skip, namespace=names)
+    qualname: str = tool.__qualname__
+    place = f"Tool function `{qualname}`"
+    if input_type is not None:
+        _check_input(place, signature, input_type)
+    # `web_search` becomes `WebSearchInput`, and its calls `WebSearchInputCall`.
+    words = re.findall(r"[^\W_]+", function.__name__)
+    input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
+    arguments, fields = _arguments(tool, input_name, signature, options.strict)
+    if fields is None:
+        input_name = arguments.type.__name__
+        # The class is described where it is: for the tool, or else for its input.
+        about = own_docstring(arguments.type)
+        if tool._is_silent:
+            options = replace(options, description=about)
+        else:
+            arguments.about = about
+    declared = without_replies(place, signature.output)
+    output = Output(None if declared is REQUIRED or declared is Any else declared)
+    make: Any = FnSpec if input_type is None else ToolSpec
+    made: ToolSpec[Any, Any] = make(
+        definition=define(place, options, arguments=arguments, output=output),
+        origin=tool,
+        arguments=arguments,
+        output=output,
+        invocation=Invocation(function, signature, fields),
+        named=(input_name, function.__module__, qualname),
+    )
+    return made
+
+
+def _arguments(
+    tool: Any, name: str, signature: Signature, strict: bool
+) -> tuple[Arguments, dict[str, str] | None]:
+    """Return what decodes the input, and each parameter's field; None if one is the input."""
+    parameters = signature.parameters
+
+    def model() -> type[FnInput]:
+        from .._schema.input_model import build_input_model
+
+        return build_input_model(
+            name,
+            parameters,
+            fields,
+            module=tool.__module__,
+            qualname=f"{tool.__qualname__}.Input",
+            strict=strict,
+        )
+
+    # Plain types, such as str and list[int], are described and decoded without a pydantic model,
+    # which is then made only if somebody asks for `Input`.
+    schema = plain_schema(parameters)
+    if schema is not None:
+        fields = {parameter.name: parameter.name for parameter in parameters}
+        return PlainArguments(schema, model), fields
+    # Making the first pydantic model costs as much as importing pydantic.
+    from pydantic.fields import FieldInfo
+
+    from .._schema.input_model import field_names, sole_input
+
+    if sole_input(parameters) is not None:
+        return _sole_argument(f"Tool function `{tool.__qualname__}`", signature, strict), None
+    fields = field_names(parameters)
+    plain = all(
+        is_plain(Annotated[each.annotation, each.default])
+        if isinstance(each.default, FieldInfo)
+        else is_plain(each.annotation)
+        for each in parameters
+    )
+    return Arguments(model(), strict=strict, is_plain=plain), fields
+
+
+def _check_input(place: str, signature: Signature, input_type: Any) -> None:
+    """Make sure that the one visible parameter is what `input=` says.
+
+    Raises:
+        ToolDefinitionError: Its type is another, or there are more parameters.
+    """
+    said = f"{place}: `input={type_name(input_type)}`"
+    if not signature.parameters:
+        raise ToolDefinitionError(
+            f"{said} names the type of the input, but no parameter is visible to the model. Give "
+            "one that type."
+        )
+    for parameter in signature.parameters:
+        annotation = parameter.annotation
+        # `Annotated[SearchArgs, Field(...)]` is `SearchArgs` to whoever wrote `input=SearchArgs`.
+        plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+        if plain != input_type:
+            raise ToolDefinitionError(
+                f"{said} is the whole input, but parameter `{parameter.name}` of type "
+                f"`{type_name(plain)}` is visible to the model as well. Hide it with "
+                f"`skip=({parameter.name!r},)`, or leave `input=` out."
+            )
+    from .._schema.input_model import sole_input
+
+    if sole_input(signature.parameters) is None:
+        raise ToolDefinitionError(
+            f"{said} is not the whole input of the function. Let one parameter, without a default, "
+            "have that type: a pydantic model, a dataclass or a `TypedDict`."
+        )
+
+
+def _sole_argument(place: str, signature: Signature, strict: bool) -> Arguments:
+    parameter = signature.parameters[0]
+    try:
+        return Arguments(parameter.annotation, strict=strict)
+    except NameError:
+        raise
+    except Exception as error:
+        raise ToolDefinitionError(
+            f"{place}: parameter `{parameter.name}` of type `{type_name(parameter.annotation)}` "
+            f"has no schema ({reason_of(error)}). Use types that pydantic knows."
+        ) from error
+
+
+def _local_names(tool: Any, frame: FrameType | None) -> dict[str, Any] | None:
+    """Collect what annotations may name besides the module: the locals around the definition.
+
+    Those of a class body count, and those of the function around it; those of a helper that only
+    applies the decorator do not.
+    """
+    # A function written in `make.<locals>.Tools` may name what is local to `make` and to the body
+    # of `Tools`; frames further out belong to whoever called.
+    written: str = inspect.unwrap(tool).__qualname__
+    names: dict[str, Any] = {}
+    while frame is not None and frame.f_locals is not frame.f_globals:
+        if not written.startswith(f"{frame.f_code.co_qualname}."):
+            break
+        names = {**frame.f_locals, **names}
+        frame = frame.f_back
+    return names or None
+
+
+Params = ParamSpec("Params")
+Unbound = ParamSpec("Unbound")
+Bound = TypeVar("Bound")
+Returned_co = TypeVar("Returned_co", covariant=True)
+Returned = TypeVar("Returned")
+InputType = TypeVar("InputType")
+Out = TypeVar("Out")
+
+
+# `add.Call` is `type[FnCall[[int, int], int]]` to a type checker, also if `add` is async or returns
+# a `Reply`. A descriptor with overloads can say that; a property could not look through `Awaitable`
+# and `Reply`.
+class CallOf:
+    """Gives the class of the calls of a function, by what the function gives."""
+
+    @overload
+    def __get__(
+        self, fn: ToolFn[Params, Awaitable[Reply[Out]] | Reply[Out]], owner: Any, /
+    ) -> type[FnCall[Params, Out]]: ...
+    @overload
+    def __get__(
+        self, fn: ToolFn[Params, Awaitable[Out]], owner: Any, /
+    ) -> type[FnCall[Params, Out]]: ...
+    @overload
+    def __get__(self, fn: ToolFn[Params, Out], owner: Any, /) -> type[FnCall[Params, Out]]: ...
+    @overload
+    def __get__(self, fn: None, owner: Any, /) -> Self: ...
+    def __get__(self, fn: Any, owner: Any, /) -> Any:
+        """Return the class of the calls; for `ToolFn` itself, this descriptor."""
+        return self if fn is None else fn._made().call_type
+
+
+class DecoratedFn(Settled, Generic[Params, Returned_co]):
+    """What `@tool_fn` makes of a function, whichever way its input is typed.
+
+    Attributes:
+        definition: What the model is told about it.
+        name: Its name on the wire.
+    """
+
+    _way = "say it where the tool is declared, as in `@tool_fn(timeout=5)`"
+    __wrapped__: Callable[Params, Returned_co]
+    __qualname__: str
+
+    def __init__(
+        self,
+        function: Callable[Params, Returned_co],
+        options: ToolOptions,
+        frame: FrameType | None,
+        input_type: Any = None,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self._docstring = docstring = parse_docstring(function.__doc__)
+        self._options = options.or_else(name=function.__name__, description=docstring.description)
+        self._is_silent = options.description is None and not docstring.description
+        self._input_type = input_type
+        # The frame is kept only if an annotation names what is defined later: by the time the tool
+        # is used, its locals have that name.
+        place = f"Tool function `{self.__qualname__}`"
+        self._declared = Declared(place, functools.partial(self._make, frame))
+
+    def _make(self, frame: FrameType | None) -> ToolSpec[Any, Any]:
+        return fn_spec(self, frame)
+
+    def _made(self) -> ToolSpec[Any, Any]:
+        """Return the tool's specification.
+
+        Raises:
+            ToolDefinitionError: An annotation names something that still is not defined.
+        """
+        return self._declared.spec()
+
+    def __lutum_bound__(self, method: MethodType) -> ToolSpec[Any, Any]:
+        """Return the specification of the tool as a method of one instance.
+
+        Raises:
+            ToolDefinitionError: The instance is not what the function takes first.
+        """
+        own = self._made()
+        invocation = own.invocation
+        bound = None if invocation is None else invocation.bound_to(method.__self__)
+        if bound is None:
+            raise ToolDefinitionError(
+                f"Tool function `{self.__qualname__}` does not take an instance first: its first "
+                "parameter is filled in by the model. Leave `self` without an annotation."
+            )
+        # Another specification for each instance: the origin and what is run differ, and what the
+        # model is told is the same object.
+        return type(own)(
+            definition=own.definition,
+            origin=method,
+            arguments=own.arguments,
+            output=own.output,
+            invocation=bound,
+            named=(*own._named[:2], self.__qualname__),
+        )
+
+    def __call__(self, /, *args: Params.args, **kwargs: Params.kwargs) -> Returned_co:
+        """Call the function as it was written."""
+        return self.__wrapped__(*args, **kwargs)
+
+    if not TYPE_CHECKING:
+
+        def __get__(self, obj: Any, owner: Any = None, /) -> Any:
+            return self if obj is None else MethodType(self, obj)
+
+    @property
+    def Handled(self) -> Any:  # noqa: N802 - a class, named as one
+        """The class of the calls that a hook handled."""
+        return self._made().handled_type
+
+    @property
+    def definition(self) -> ToolDef:
+        """What the model is told about the tool."""
+        return self._made().definition
+
+    @property
+    def name(self) -> str:
+        """The name on the wire."""
+        return cast("str", self._options.name)  # filled in when it was decorated
+
+    def __repr__(self) -> str:
+        return f"<tool_fn {self.__qualname__}: {self.name!r}>"
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+
+class ToolFn(DecoratedFn[Params, Returned_co]):
+    """A decorated function: call it as before, or give it to `tool()`.
+
+    Attributes:
+        Input: The model of its arguments, as in `web_search.Input(query="x")`.
+        Call: The class of its calls.
+        definition: What the model is told about it.
+        name: Its name on the wire.
+    """
+
+    @overload
+    def __lutum_fn__(
+        self: ToolFn[Params, Awaitable[Reply[Out]] | Reply[Out]],
+    ) -> FnSpec[Params, Out]: ...
+    @overload
+    def __lutum_fn__(self: ToolFn[Params, Awaitable[Out]]) -> FnSpec[Params, Out]: ...
+    @overload
+    def __lutum_fn__(self: ToolFn[Params, Out]) -> FnSpec[Params, Out]: ...
+    def __lutum_fn__(self: Any) -> Any:
+        """Return the tool's specification.
+
+        Raises:
+            ToolDefinitionError: An annotation names something that still is not defined.
+        """
+        return self._made()
+
+    if TYPE_CHECKING:
+        # For a bound method, Python's own attribute access finds what the function has. What does
+        # not take the instance first is a static method.
+
+        @overload
+        def __get__(self, obj: None, owner: type, /) -> Self: ...
+        @overload
+        def __get__(
+            self: Callable[Concatenate[Bound, Unbound], Returned], obj: Bound, owner: type, /
+        ) -> ToolFn[Unbound, Returned]: ...
+        @overload
+        def __get__(self, obj: object, owner: type, /) -> Self: ...
+        def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
+        def __lutum_sent__(self) -> Callable[Params, Returned_co]: ...
+
+    Call: ClassVar[CallOf] = CallOf()
+
+    @property
+    def Input(self) -> type[FnInput]:  # noqa: N802 - a class, named as one
+        """The model of the arguments."""
+        model: type[FnInput] = self._made().arguments.type
+        return model
+
+
+# For the overloads of `tool()`: a `HidingFn` is a `ToolFn` as well, and of two overloads that both
+# fit mypy makes `Any`, wherever an argument has an `Any` in it, as `Coroutine[Any, Any, int]` has.
+class SentFn(Protocol[Params, Returned_co]):
+    """A function decorated with `@tool_fn` of which no parameter is hidden by `skip=`."""
+
+    def __lutum_sent__(self) -> Callable[Params, Returned_co]:
+        """Return what is called."""
+        ...
+
+
+# For the last overload, which an async function fits as well: it says of that what the one before
+# says, `int` of `async def f(row: dict[str, Any]) -> int`, so that mypy is in no doubt.
+class GivingFn(SentFn[Params, Any], Protocol[Params, Out]):
+    """The same, by what it gives once it is awaited."""
+
+    def __lutum_fn__(self) -> FnSpec[Params, Out]:
+        """Return the tool's specification."""
+        ...
+
+
+class HidingFn(ToolFn[Params, Returned_co], Generic[Params, Returned_co, Out]):
+    """A function decorated with `@tool_fn(skip=...)`: the model does not send all of it.
+
+    At run time it is a plain `ToolFn`.
+    """
+
+    if TYPE_CHECKING:
+
+        def __lutum_sent__(self) -> None: ...  # type: ignore[override]
+        @overload
+        def __get__(self, obj: None, owner: type, /) -> Self: ...
+        @overload
+        def __get__(
+            self: Callable[Concatenate[Bound, Unbound], Returned], obj: Bound, owner: type, /
+        ) -> HidingFn[Unbound, Returned, Out]: ...
+        @overload
+        def __get__(self, obj: object, owner: type, /) -> Self: ...
+        def __get__(  # pyright: ignore[reportIncompatibleMethodOverride]
+            self, obj: Any, owner: Any = None, /
+        ) -> Any: ...
+
+
+class ModelFn(DecoratedFn[Params, Returned_co], Generic[Params, Returned_co, InputType, Out]):
+    """A function decorated with `@tool_fn(input=...)`: one parameter of it is the whole input.
+
+    Attributes:
+        Input: The type of the input.
+        Call: The class of its calls.
+        definition: What the model is told about it.
+        name: Its name on the wire.
+    """
+
+    def __lutum_tool__(self) -> ToolSpec[InputType, Out]:
+        """Return the tool's specification.
+
+        Raises:
+            ToolDefinitionError: An annotation names something that still is not defined.
+        """
+        return self._made()
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, obj: None, owner: type, /) -> Self: ...
+        @overload
+        def __get__(
+            self: Callable[Concatenate[Bound, Unbound], Returned], obj: Bound, owner: type, /
+        ) -> ModelFn[Unbound, Returned, InputType, Out]: ...
+        @overload
+        def __get__(self, obj: object, owner: type, /) -> Self: ...
+        def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
+
+    @property
+    def Input(self) -> type[InputType]:  # noqa: N802 - a class, named as one
+        """The type of the input."""
+        kind: type[Any] = self._made().arguments.type
+        return kind
+
+    @property
+    def Call(self) -> type[ToolCall[InputType, Out]]:  # noqa: N802 - a class, named as one
+        """The class of the calls."""
+        return self._made().call_type
+
+
+class ToolFnDecorator(Protocol):
+    """What `@tool_fn(...)` gives: it takes a function, and makes a tool of it."""
+
+    def __call__(self, fn: Callable[Params, Returned], /) -> ToolFn[Params, Returned]:
+        """Make a tool of a function."""
+        ...
+
+
+class HidingFnDecorator(Protocol):
+    """What `@tool_fn(skip=...)` gives: it takes a function, and makes a tool of it."""
+
+    @overload
+    def __call__(
+        self, fn: Callable[Params, Coroutine[Any, Any, Reply[Out]]], /
+    ) -> HidingFn[Params, Coroutine[Any, Any, Reply[Out]], Out]: ...
+    @overload
+    def __call__(
+        self, fn: Callable[Params, Coroutine[Any, Any, Out]], /
+    ) -> HidingFn[Params, Coroutine[Any, Any, Out], Out]: ...
+    @overload
+    def __call__(
+        self, fn: Callable[Params, Awaitable[Out]], /
+    ) -> HidingFn[Params, Awaitable[Out], Out]: ...
+    @overload
+    def __call__(
+        self, fn: Callable[Params, Reply[Out]], /
+    ) -> HidingFn[Params, Reply[Out], Out]: ...
+    @overload
+    def __call__(self, fn: Callable[Params, Out], /) -> HidingFn[Params, Out, Out]: ...
+
+
+class ModelFnDecorator(Protocol[InputType]):
+    """What `@tool_fn(input=...)` gives: it takes a function, and makes a tool of it."""
+
+    @overload
+    def __call__(
+        self, fn: Callable[Params, Coroutine[Any, Any, Reply[Out]]], /
+    ) -> ModelFn[Params, Coroutine[Any, Any, Reply[Out]], InputType, Out]: ...
+    @overload
+    def __call__(
+        self, fn: Callable[Params, Coroutine[Any, Any, Out]], /
+    ) -> ModelFn[Params, Coroutine[Any, Any, Out], InputType, Out]: ...
+    @overload
+    def __call__(
+        self, fn: Callable[Params, Awaitable[Out]], /
+    ) -> ModelFn[Params, Awaitable[Out], InputType, Out]: ...
+    @overload
+    def __call__(
+        self, fn: Callable[Params, Reply[Out]], /
+    ) -> ModelFn[Params, Reply[Out], InputType, Out]: ...
+    @overload
+    def __call__(self, fn: Callable[Params, Out], /) -> ModelFn[Params, Out, InputType, Out]: ...
+
+
+@overload
+def tool_fn(fn: Callable[Params, Returned], /) -> ToolFn[Params, Returned]: ...
+@overload
+def tool_fn(
+    *, input: type[InputType], skip: Sequence[str] = (), **told: Unpack[ToldOfTool]
+) -> ModelFnDecorator[InputType]: ...
+@overload
+def tool_fn(*, skip: Sequence[str], **told: Unpack[ToldOfTool]) -> HidingFnDecorator: ...
+@overload
+def tool_fn(**told: Unpack[ToldOfTool]) -> ToolFnDecorator: ...
+def tool_fn(
+    fn: Any = None,
+    /,
+    *,
+    input: Any = None,
+    name: str | None = None,
+    description: str | None = None,
+    title: str | None = None,
+    skip: Sequence[str] = (),
+    timeout: float | None = None,
+    category: str | None = None,
+    capabilities: ToolCapabilities | None = None,
+    idempotent: bool = False,
+    strict: bool = False,
+) -> Any:
+    """Turn a function into a typed tool; it can still be called as before.
+
+    Args:
+        fn: An async or plain function, or a method. The model fills in its annotated parameters;
+            `self`, a `ToolContext`, and what is skipped are hidden from it. A single one without
+            a default that is a model, a dataclass or a `TypedDict` is the whole input: its fields
+            are the arguments. What the model reads of a parameter is the description of a pydantic
+            `Field`, what the docstring says of it, or a text as in `Annotated[str, "Where."]`.
+        input: The type of the one parameter that is the whole input, which checkers then know.
+        name: The name on the wire; the function's own by default.
+        description: What the model is told; the docstring's text by default.
+        title: A name for people, in displays and where a protocol has a field for it.
+        skip: Names of parameters to hide from the model.
+        timeout: Seconds that a run may take, in `call()` and under `execution`.
+        category: A word by which the program groups tools.
+        capabilities: What the tool does to the world.
+        idempotent: Whether a second run of the same call does no harm.
+        strict: Refuse arguments that would have to be coerced.
+
+    Raises:
+        ToolDefinitionError: The function cannot become a tool; the text names the parameter and
+            the remedy.
+
+    Example:
+        >>> from lutum_py import tool_fn
+        >>> @tool_fn
+        ... def add(a: int, b: int = 1) -> int:
+        ...     '''Add two numbers.'''
+        ...     return a + b
+        >>> add(1, 2)
+        3
+        >>> add.definition.input_schema["required"]
+        ['a']
+    """
+    options = ToolOptions(
+        name=name,
+        description=description,
+        title=title,
+        skip=skip,
+        timeout=timeout,
+        category=category,
+        capabilities=capabilities,
+        idempotent=idempotent,
+        strict=strict,
+    )
+    # Inside of a function, annotations may name its locals; a module's names are found anyway.
+    frame = sys._getframe(1)
+
+    def decorate(function: Any) -> Any:
+        _check_function(function, name)
+        make: Any = ToolFn if input is None else ModelFn
+        return make(function, options, frame, input)
+
+    return decorate if fn is None else decorate(fn)
+
+
+def _check_function(function: Any, name: str | None) -> None:
+    if isinstance(function, staticmethod):
+        raise ToolDefinitionError(
+            f"`@tool_fn` is above @staticmethod on `{function.__qualname__}`. Write "
+            "@staticmethod above @tool_fn."
+        )
+    if isinstance(function, classmethod):
+        raise ToolDefinitionError(
+            f"`{function.__qualname__}` is a class method, which no tool can be: nobody passes the "
+            "class where a call is run. Make it a plain method, a static method or a function."
+        )
+    inner = function.__func__ if isinstance(function, MethodType) else function
+    if isinstance(inner, DecoratedFn):
+        raise ToolDefinitionError(f"{inner!r} already is a tool. Remove one `@tool_fn`.")
+    if not inspect.isroutine(inner) or not hasattr(inner, "__globals__"):
+        raise ToolDefinitionError(
+            f"`@tool_fn` decorates functions and methods, not {shorten(function)}. For a model of "
+            "the arguments use `@tool_input`; around anything else that can be called write a "
+            "function."
+        )
+    if name is None and not inner.__name__.isidentifier():
+        raise ToolDefinitionError(
+            f"`@tool_fn` got a function without a name, {inner.__name__!r}. Pass one, as in "
+            "`tool_fn(name='add')(function)`, or write it with `def`."
+        )

@@ -1,1 +1,0 @@
-"""What `check` and `repair` of the dialects share."""

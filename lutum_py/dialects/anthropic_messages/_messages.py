@@ -1,0 +1,229 @@
+"""A transcript becomes the messages of the Messages API.
+
+The thinking of another model is left out, as on all such wires. (Guide "Preserved thinking", on
+switching models; what clients met: anomalyco/opencode#25005, flexion/opencode#17.) So is thinking
+before which a view has cut something since: newer models sign it with all that was sent before, and
+refuse it where that has changed; what they think after the cut is valid again. (Guide "Prefix
+checks on thinking blocks"; earendil-works/pi#9391.) Only manual thinking keeps it: the models that
+have that sign no prefix, and refuse a last turn that does not begin with its thinking. (Guide
+"Thinking", on tool use.) Images and PDF files go by address or as data, plain text as text; there
+is no block for audio and video. (Anthropic API reference: "Messages", input content blocks; guide
+to tool use: "Handle tool calls".)
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from ..._text.json import copy_json, is_mapping, is_sequence
+from ..._transcript.assistant import AssistantTurn, ServerToolItem
+from ..._transcript.message import Attachment
+from ..._transcript.result import ToolResult
+from .._blocks.rendering import BlockRendering, read_messages
+from .._findings import Loss
+from .._wire.history import History, Part
+from .._wire.offered import NativeSearch
+from .._wire.reading import (
+    data_of,
+    named_text,
+    objects_in,
+    send_as_object,
+    text_or_none,
+    usual_type,
+)
+from .._wire.rendering import ModelNames, own_payload
+from ._facts import BLOCKS, FACTS, PROGRAM
+from ._rules import SILENT_ERROR, make_sendable
+
+_IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+
+
+class Rendering(BlockRendering):
+    """Collect the messages of user and assistant."""
+
+    facts = FACTS
+    form = BLOCKS
+    found: NativeSearch | None
+    _growing = (*BlockRendering._growing, "unsent")
+    container: str | None = None
+    """Where that waits which the last turn began to run."""
+    _has_server_calls = False
+
+    def __init__(self, model: ModelNames = None, found: NativeSearch | None = None) -> None:
+        super().__init__(model, found)
+        self.unsent: list[Loss] = []
+        """What `to_send` leaves out."""
+
+    def _turn(self, turn: AssistantTurn, position: str) -> None:
+        super()._turn(turn, position)
+        payload = own_payload(turn, FACTS.name) or {}
+        if any(isinstance(item, ServerToolItem) for item in turn.items):
+            self._has_server_calls = True
+        # Nothing else that the turn ran goes on, and containers end.
+        waits = turn.tool_calls or turn.finish_reason == "pause_turn"
+        box = payload.get("container") if waits else None
+        self.container = text_or_none(box.get("id")) if is_mapping(box) else None
+
+    def to_send(self) -> list[dict[str, Any]]:
+        """Return what was said, for a request, without what the provider did not run to its end.
+
+        Raises:
+            InvalidValueError: The API refuses how it begins.
+        """
+        said = super().to_send()
+        if self._has_server_calls:
+            for (index, place), (_, why) in sorted(
+                BLOCKS.unpaired(self.said).items(), reverse=True
+            ):
+                where = f"messages[{index}].content[{place}]"
+                self.unsent.insert(0, Loss(where, f"it is not sent: {why}"))
+                self._without(index, place)
+        return said
+
+    def _without(self, index: int, place: int) -> None:
+        content = self.said[index]["content"]
+        del content[place]
+        while content and BLOCKS.is_reasoning(content[-1]):
+            content.pop()
+        if not content:
+            del self.said[index]
+            if self.lasting is not None and self.lasting[0] > index:
+                self.lasting = (self.lasting[0] - 1, self.lasting[1])
+
+    def _content_of(self, payload: Mapping[str, Any]) -> Any:
+        return payload["content"]
+
+    def _is_reasoning_void(self, turn: AssistantTurn) -> bool:
+        # Other vendors of this format sign nothing.
+        is_bound = turn.model is None or "claude" in turn.model.lower()
+        return self.is_changed_before and not self.whole and is_bound
+
+    def _replayed(self, block: Mapping[str, Any]) -> dict[str, Any]:
+        replayed: dict[str, Any] = copy_json(block)
+        for citation in objects_in(replayed.get("citations")):
+            make_sendable(citation)
+        if replayed["type"] == "tool_use":
+            send_as_object(replayed, "input")
+        return replayed
+
+    def _result_block(
+        self, result: ToolResult, answers: dict[str, Any], position: str
+    ) -> dict[str, Any]:
+        block: dict[str, Any] = {"type": "tool_result", **answers}
+        # What a search found goes out as names only, and the API puts the definitions there, each
+        # at the place where it was found. So the beginning of the request stays the same, and in
+        # the cache.
+        found = [] if self.found is None else self.found.found_by(result)
+        if found:
+            self.loaded.update(found)
+            # The API writes out itself what each of these refers to.
+            names = map(self.facts.wire_name, found)
+            loaded = [{"type": "tool_reference", "tool_name": name} for name in names]
+            return {**block, "content": loaded}
+        if result.is_error:
+            text = named_text(result, result.attachments)
+            self.lose_files(result.attachments, position, "an error")
+            return {**block, "content": text if text.strip() else SILENT_ERROR, "is_error": True}
+        block["content"] = (
+            self.parts_of_result(result, position) if result.attachments else result.model_text
+        )
+        return block
+
+    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
+        source = _source(attachment)
+        if source is None or attachment.media_type == "image":
+            return source and {"type": "image", "source": source}
+        titled = {"title": attachment.name} if attachment.name else {}
+        return {"type": "document", "source": source, **titled}
+
+
+def _source(attachment: Attachment) -> dict[str, Any] | None:
+    # By address go images and PDF files; as data these and plain text, which the API wants as a
+    # text and not in base64. None is a file without a block, which the model is told about by its
+    # name.
+    data, mime_type = data_of(attachment), usual_type(attachment)
+    is_image = attachment.media_type == "image"
+    is_pdf = attachment.media_type == "file" and mime_type == "application/pdf"
+    if data is None:
+        return {"type": "url", "url": attachment.url} if is_image or is_pdf else None
+    if is_pdf or (is_image and mime_type in _IMAGES):
+        return {"type": "base64", "media_type": mime_type, "data": data}
+    if attachment.media_type == "file" and mime_type.startswith("text/"):
+        with suppress(ValueError):  # a history may hold what is no base64
+            plain = base64.b64decode(data).decode("utf-8", "replace")
+            return {"type": "text", "media_type": "text/plain", "data": plain}
+    return None
+
+
+def is_manual(extra: Mapping[str, Any]) -> bool:
+    """Tell whether a request asks for thinking with a budget, which newer models do not take."""
+    thinking = extra.get("thinking")
+    return is_mapping(thinking) and thinking.get("type") == "enabled"
+
+
+def called_from(offer: list[dict[str, Any]], extra: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Let the tools on offer be called from the version of code execution that a request has."""
+    # A tool that programs may call names the version of what runs them. Which one the request has
+    # is in the extras, {"tools": [{"type": "code_execution_20260120", ...}]}, and only the user
+    # knows it.
+    kinds = [str(tool.get("type")) for tool in objects_in(extra.get("tools"))]
+    version = next((kind for kind in kinds if kind.startswith("code_execution_")), PROGRAM)
+    for tool in offer:
+        callers = tool.get("allowed_callers", ())
+        if callers:
+            tool["allowed_callers"] = [version if each == PROGRAM else each for each in callers]
+    return offer
+
+
+def read_history(history: History) -> None:
+    """Read a conversation; the `system` of a body becomes the first messages."""
+    # It waits for the results of the last turn with programs, so it is put into each response that
+    # is read: `Rendering` sends only that of the last turn.
+    box = history.body.get("container")
+    # A name alone, or an object with what is in it.
+    kept = {} if box is None else {"container": box if is_mapping(box) else {"id": box}}
+    read_messages(history, BLOCKS, _parts, _answer, lambda content: {"content": content, **kept})
+
+
+def _answer(block: Mapping[str, Any], position: str, history: History) -> None:
+    said = _parts(block.get("content"), f"{position}.content", history)
+    history.answer(said, position, is_error=bool(block.get("is_error")))
+    history.rest(block, ("type", "tool_use_id", "content", "is_error"), position)
+
+
+def _parts(content: Any, position: str, history: History) -> Iterator[Part]:
+    if isinstance(content, str):
+        yield content
+    elif is_sequence(content):
+        for index, block in enumerate(content):
+            where = f"{position}[{index}]"
+            kind = block.get("type") if is_mapping(block) else None
+            if kind == "text" and isinstance(block.get("text"), str):
+                yield block["text"]
+                history.rest(block, ("type", "text"), where)
+            elif kind in ("image", "document") and is_mapping(block.get("source")):
+                yield from _file(block, where, history)
+            elif kind != "tool_result":
+                history.lose(where)
+
+
+def _file(block: Mapping[str, Any], where: str, history: History) -> Iterator[Attachment]:
+    source, kind = block["source"], block["type"]
+    data, mime_type = source.get("data"), source.get("media_type")
+    if source.get("type") == "text" and isinstance(data, str):
+        data = base64.b64encode(data.encode()).decode("ascii")
+        mime_type = mime_type or "text/plain"
+    elif kind == "document" and mime_type is None:
+        mime_type = "application/pdf"  # no other document has an address
+    yield from history.file(
+        where,
+        url=source.get("url"),
+        data=data,
+        mime_type=mime_type,
+        media_type="image" if kind == "image" else "file",
+        name=block.get("title"),
+    )
+    history.rest(block, ("type", "source", "title"), where)
