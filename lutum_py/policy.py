@@ -28,23 +28,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from ._call.selector import AnySelector, Selector
+from . import Selector
 from ._toolsets.hook_names import mark
+from .typing import AnySelector
 
 if TYPE_CHECKING:
-    from ._call.call import ToolCall
-    from ._call.decisions import Complete, Reject, RunNormally, ToolDecision
-    from ._context.suspension import Decision
-    from ._hooks.registered_hook import (
-        AfterVerdict,
-        GateDecorator,
-        GateVerdict,
-        HookDecorator,
-        SharedHookDecorator,
+    from . import (
+        Complete,
+        Decision,
+        Reject,
+        RunNormally,
+        ToolCall,
+        ToolDecision,
+        ToolDef,
+        ToolMetadata,
+        ToolResult,
     )
-    from ._schema.definition import ToolDef
-    from ._transcript.assistant import ToolMetadata
-    from ._transcript.result import ToolResult
+    from .typing import AfterVerdict, GateDecorator, GateVerdict, HookDecorator, SharedHookDecorator
 
 __all__ = ["after", "before", "describe", "gate", "on"]
 

@@ -20,7 +20,6 @@ from ._context.progress import (
     ActivitySnapshot,
     AsyncSink,
     ObserverText,
-    ProgressStatus,
     Sink,
     ToolEvent,
     figures_in,
@@ -28,6 +27,7 @@ from ._context.progress import (
 )
 from ._round.events import CallEvent, log_events
 from ._text.escaping import escape_unprintable
+from .context import ProgressStatus
 from .errors import MissingExtraError, MisuseError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
 
-    from ._call.call import AnyToolCall
+    from . import AnyToolCall
     from .execution import Outcome
 
 __all__ = [

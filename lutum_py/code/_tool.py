@@ -14,14 +14,11 @@ from unicodedata import normalize
 
 from typing_extensions import TypedDict
 
-from .._context.context import ToolContext
-from .._schema.definition import ToolDef
-from .._schema.schema_reader import JsonSchema, alternatives, follow, types_in
-from .._session.toolset import Toolset
+from .. import ToolContext, ToolDef, ToolResult, Toolset, tool_fn
+from .._schema.schema_reader import alternatives, follow, types_in
 from .._text.json import is_object, shorten
-from .._toolsets.tool_fn import ToolFn, tool_fn
-from .._transcript.result import ToolResult
 from ..errors import InvalidValueError, MisuseError, ToolDefinitionError
+from ..typing import JsonSchema, ToolFn
 from ._interpreter import Answer, Asks, Program
 from ._limits import ProgramLimits
 

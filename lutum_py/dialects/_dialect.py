@@ -16,14 +16,12 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Final, Generic, TypeVar
 
-from .._schema.definition import ToolDef
-from .._schema.schema_reader import JsonSchema
+from .. import AssistantTurn, ToolDef, Transcript, TurnRequest
 from .._text.json import copy_json, is_mapping, is_sequence
-from .._toolsets.offer import Descriptions
-from .._transcript.assistant import AssistantTurn
-from .._transcript.request import ToolChoice, TranscriptItem, TurnRequest
-from .._transcript.transcript import Transcript
+from .._transcript.request import ToolChoice
 from ..errors import HistoryError, MisuseError
+from ..turns import TranscriptItem
+from ..typing import Descriptions, JsonSchema
 from . import DIALECTS
 from ._facts import Facts
 from ._findings import Change, EncodedRequest, Loss, Violation, cache_losses

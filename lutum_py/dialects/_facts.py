@@ -13,10 +13,10 @@ from importlib import import_module
 from typing import Any
 
 from .._schema.arguments import stand_in
-from .._schema.definition import Caller
-from .._schema.schema_reader import JsonSchema
 from .._text.json import digest_of, is_whole_json, shorten
-from .._transcript.assistant import AssistantItem, CutOff, ToolCallItem
+from .._transcript.assistant import CutOff
+from ..turns import AssistantItem, ToolCallItem
+from ..typing import Caller, JsonSchema
 from . import DIALECTS
 from ._schema.nodes import SchemaLoss
 from ._schema.strict import Strictness

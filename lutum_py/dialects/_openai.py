@@ -13,8 +13,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Final
 
+from .. import Attachment, Message
 from .._text.json import compact_json, is_mapping, is_sequence
-from .._transcript.message import Attachment, MediaType, Message, data_url
+from .._transcript.message import data_url
+from ..typing import MediaType
 from ._dialect import Draft
 from ._wire.history import History, Part
 from ._wire.reading import UNKNOWN_EVENTS, arguments_object, without_nulls

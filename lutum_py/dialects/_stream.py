@@ -21,9 +21,11 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from pydantic_core import from_json
 
+from .. import AssistantTurn, ToolMetadata
 from .._text.json import PartialJson, copy_json, sendable
-from .._transcript.assistant import AssistantItem, AssistantTurn, ToolMetadata
-from .._transcript.stream_events import (
+from .._transcript.stream_events import arguments_delta
+from ..errors import DialectError
+from ..streaming import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,
@@ -33,9 +35,8 @@ from .._transcript.stream_events import (
     TextDelta,
     TurnFinished,
     UsageReported,
-    arguments_delta,
 )
-from ..errors import DialectError
+from ..turns import AssistantItem
 from ._arguments import BrokenStream
 from ._facts import DistinctIds, facts_of
 from ._wire.reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_none, with_nulls

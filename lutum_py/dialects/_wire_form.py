@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from .. import AssistantTurn, Usage
 from .._text.json import compact_json, is_array, is_object
-from .._transcript.assistant import AssistantTurn, Usage
 from . import DIALECTS
 
 

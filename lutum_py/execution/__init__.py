@@ -59,12 +59,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar, Unpack
 
-from .._call.call import AnyToolCall, Hooks
+from .. import AnyToolCall, ToolContext, ToolRoundPlan
+from .. import AwaitingCall as AwaitingCall  # for whoever still looks for it here
 from .._call.deciding import drive, drive_sync
-from .._call.outcomes import AwaitingCall as AwaitingCall  # for whoever still looks for it here
-from .._context.context import ToolContext
-from .._round.events import OnEvent
-from .._round.plan import ToolRoundPlan
+from ..typing import Hooks, OnEvent
 from ._batch import Batch
 from ._outcome import ExecutionCancelled, ExecutionErrors, Outcome, outcomes_of
 from ._run import PlanRun, Run

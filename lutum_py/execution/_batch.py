@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 from threading import Condition
 from typing import Any, Self
 
-from .._call.call import AnyToolCall
+from .. import AnyToolCall
 from .._call.deciding import drive, drive_sync
 from .._context.cancellation import run_in_thread
 from .._text.escaping import must_go_on

@@ -18,18 +18,16 @@ from contextlib import suppress
 from traceback import format_exception
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
 
-from .._call.call import AnyToolCall, decoded_calls
+from .. import AnyToolCall, ToolContext, ToolResult, Toolset
+from .._call.call import decoded_calls
 from .._call.history import Move, move, was_begun
-from .._call.outcomes import NotEnded, suspend
-from .._context.context import ToolContext, ToolSuspended
-from .._context.inner import ToolRequestedCalls
-from .._context.progress import ProgressStatus
+from .._call.outcomes import suspend
 from .._round.ending import ended_within
 from .._round.inner import asking_call
-from .._session.toolset import Toolset
 from .._text.escaping import LINES, escape_unprintable, is_interrupt, words_of
 from .._text.json import cut
-from .._transcript.result import ToolResult, failure, unknown_outcome
+from .._transcript.result import failure, unknown_outcome
+from ..context import ProgressStatus, ToolRequestedCalls, ToolSuspended
 from ..errors import (
     Cancelled,
     HookError,
@@ -40,6 +38,7 @@ from ..errors import (
     ToolError,
     ToolOutputError,
 )
+from ..typing import NotEnded
 
 E = TypeVar("E", bound=BaseException)
 

@@ -20,23 +20,22 @@ from math import inf
 from threading import TIMEOUT_MAX, Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from .._call.call import AnyToolCall
+from .. import AnyToolCall, AwaitingCall, SuspendedCall, ToolContext, ToolResult, ToolRoundPlan
 from .._call.deciding import HookGenerator
-from .._call.history import CallRowState, end_of, result_in, state_in, steps_of_kind
-from .._call.outcomes import AwaitingCall, SuspendedCall, outcome_of
-from .._context.cancellation import CancellationToken, Ended, finish, run_in_thread, wait_for_thread
-from .._context.context import ToolContext
+from .._call.history import end_of, result_in, state_in, steps_of_kind
+from .._call.outcomes import outcome_of
+from .._context.cancellation import Ended, finish, run_in_thread, wait_for_thread
 from .._round.ending import check_shown
-from .._round.events import Ancestry, CallEventKind, row_of, tell_asked, tell_row
+from .._round.events import Ancestry, row_of, tell_asked, tell_row
 from .._round.inner import settle_within, show_to
-from .._round.plan import ToolRoundPlan
 from .._round.record import record
 from .._round.sorted_calls import outer_of
 from .._schema.capabilities import meet
 from .._text.escaping import is_interrupt, must_go_on, names_for_message
 from .._text.json import shorten
-from .._transcript.result import ToolResult
+from ..context import CancellationToken
 from ..errors import Cancelled, LifecycleError, MisuseError, TimedOut, ToolError, ToolInputError
+from ..typing import CallEventKind, CallRowState
 from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,

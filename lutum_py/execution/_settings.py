@@ -7,13 +7,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypedDict
 
-from .._call.call import AnyToolCall, Hooks
-from .._context.context import ToolContext
-from .._round.events import OnEvent
+from .. import AnyToolCall, Handlers, ToolContext
 from .._text.escaping import meant_by, names_for_message
 from .._text.json import is_mapping, is_number, is_whole, shorten
-from .._toolsets.handlers import Handlers
 from ..errors import InvalidValueError, MisuseError
+from ..typing import Hooks, OnEvent
 from ._outcome import Outcome
 
 GRACE = 1.0

@@ -12,16 +12,15 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
-from .._call.selector import AnySelector
-from .._schema.schema_reader import JsonSchema, branches, localized, meant_by_name, types_in
+from .. import AssistantTurn, Labels, Message, ToolResult
+from .._schema.schema_reader import branches, localized, meant_by_name, types_in
 from .._text.escaping import escape_unprintable, without_unseen
 from .._text.immutable import dataclass
 from .._text.json import compact_json, is_array, is_object, parse_json, sendable
-from .._toolsets.offer import Named
-from .._transcript.assistant import AssistantTurn, given_by_provider
-from .._transcript.message import Labels, Message
-from .._transcript.result import ToolResult, never_ran
+from .._transcript.assistant import given_by_provider
+from .._transcript.result import never_ran
 from ..errors import MisuseError
+from ..typing import AnySelector, JsonSchema, Named
 
 Path = tuple[str, ...]
 """A place: names, `ITEMS` for each item, `KEYS` for each key."""

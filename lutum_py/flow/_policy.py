@@ -8,21 +8,17 @@ from dataclasses import asdict, replace
 from threading import Lock
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from .._call.call import AnyToolCall
-from .._call.decisions import Block, Suspend
-from .._call.selector import AnySelector
-from .._context.suspension import Decision, SuspendTicket
-from .._hooks.registered_hook import CallGate
+from .. import AnyToolCall, Block, Decision, Suspend, SuspendTicket, Transcript
 from .._round.inner import read_within
 from .._schema.secrets import MASK
 from .._text.escaping import escape_unprintable
 from .._text.immutable import Settled, dataclass
 from .._text.json import copy_json, cut, is_number, is_whole, shorten
-from .._toolsets.offer import Named
 from .._toolsets.toolset_meta import ToolsetMeta
 from .._transcript.message import readers_of
-from .._transcript.transcript import HasTranscript, Transcript, transcript_of
+from .._transcript.transcript import transcript_of
 from ..errors import HookError, MisuseError, UnknownToolError
+from ..typing import AnySelector, CallGate, HasTranscript, Named
 from ._index import (
     UNSAID,
     USER,

@@ -25,10 +25,11 @@ from mcp.types import CONNECTION_CLOSED, CallToolRequest, PaginatedRequestParams
 from pydantic import BaseModel, TypeAdapter
 
 from .._schema.definition import without_remarks
-from .._schema.schema_reader import JsonSchema, with_subschemas
+from .._schema.schema_reader import with_subschemas
 from .._text.escaping import LINES, escape_unprintable, is_unseen
 from .._text.json import canonical_json, cut, digest_of, is_array, is_object, sendable, shorten
 from ..errors import InvalidValueError, MisuseError, ProviderError
+from ..typing import JsonSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,19 +11,18 @@ from typing import Any, ClassVar, Final
 from mcp import Client, ClientSession
 from mcp.types import Tool
 
-from .._call.spec import ToolSpec
+from .. import ToolDef, Toolset
 from .._schema.arguments import stand_in
-from .._schema.capabilities import ToolCapabilities
-from .._schema.definition import ToolDef
 from .._schema.schema_check import SchemaChecker, schema_checker
-from .._session.toolset import Toolset
 from .._text.escaping import escape_unprintable, meant_by
 from .._text.immutable import SetOnce
 from .._text.json import compact_json, cut, is_mapping, is_sequence, shorten
 from .._toolsets.runtime_toolset import toolset_of_specs
 from .._toolsets.tool_input import spec_from_definition
+from ..capabilities import ToolCapabilities
 from ..errors import MisuseError, ProviderError, ToolDefinitionError
 from ..execution._settings import check_flag
+from ..typing import ToolSpec
 from ._connection import (
     NAME,
     Change,

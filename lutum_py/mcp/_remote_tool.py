@@ -50,15 +50,14 @@ from mcp.types import (
 )
 from pydantic import TypeAdapter, ValidationError
 
-from .._call.outcomes import Reply, ReplyStatus
-from .._context.context import ToolContext
-from .._context.suspension import ResumeMode, SuspendTicket
-from .._schema.capabilities import ToolCapabilities
+from .. import Attachment, Labels, Reply, ResumeMode, SuspendTicket, ToolContext
 from .._schema.output import Output
 from .._schema.schema_check import SchemaChecker, schema_checker
 from .._text.json import compact_json, parse_json, sendable
-from .._transcript.message import Attachment, Labels, MediaType, data_url, media_type_of
+from .._transcript.message import data_url, media_type_of
+from ..capabilities import ToolCapabilities
 from ..errors import ProviderError, ToolDefinitionError, ToolOutputError
+from ..typing import MediaType, ReplyStatus
 from ._connection import (
     REFUSED,
     Connection,

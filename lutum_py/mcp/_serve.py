@@ -11,17 +11,14 @@ from mcp.server import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.types import ListToolsResult, PaginatedRequestParams
 
-from .._call.call import Hooks
-from .._call.selector import AnySelector
+from .. import Handlers, ToolAvailability, Toolset
 from .._hooks.registered_hook import HookPlaces
-from .._session.toolset import Toolset
 from .._text.escaping import names_for_message
 from .._text.json import shorten
-from .._toolsets.handlers import Handlers
-from .._toolsets.offer import Available, ToolAvailability
 from .._toolsets.toolset_meta import ToolsetMeta
 from ..errors import InvalidValueError, MisuseError
 from ..execution._settings import Settings, check_flag, check_function
+from ..typing import AnySelector, Available, Hooks
 from ._served_call import ContextForRequest, Request, Serving, SkippedFor, is_modern, offered_tool
 
 

@@ -35,38 +35,41 @@ from mcp.types import (
 from mcp.types.version import LATEST_MODERN_VERSION, is_version_at_least
 from pydantic import ValidationError
 
-from .._call.call import AnyToolCall, Hooks
+from .. import (
+    AnyToolCall,
+    AssistantTurn,
+    Attachment,
+    Decision,
+    ResumeMode,
+    SuspendedCall,
+    ToolContext,
+    ToolDef,
+    ToolMetadata,
+    ToolResult,
+    ToolRoundPlan,
+    Toolset,
+)
 from .._call.deciding import drive
-from .._call.outcomes import SuspendedCall
-from .._context.context import ToolContext
-from .._context.progress import AsyncSink, ProgressStatus, Sink, ToolEvent, figures_in, progress_in
-from .._context.suspension import Decision, ResumeMode
+from .._context.progress import AsyncSink, Sink, ToolEvent, figures_in, progress_in
 from .._hooks.registered_hook import HookPlaces
 from .._round.ending import ended_within
 from .._round.inner import settle_within, show_to
-from .._round.plan import ToolRoundPlan, as_plan, unasked
+from .._round.plan import as_plan, unasked
 from .._round.plan_json import dump_plan, hand_over, load_plan
-from .._schema.capabilities import (
-    Confirmation,
-    EffectKind,
-    Reversibility,
-    ToolCapabilities,
-    ToolEffect,
-)
-from .._schema.definition import ToolDef
 from .._schema.schema_check import schema_faults
-from .._schema.schema_reader import JsonSchema, merged_part
-from .._session.toolset import Toolset
+from .._schema.schema_reader import merged_part
 from .._text.escaping import LINES, escape_unprintable, must_go_on
 from .._text.json import compact_json, copy_json, is_array, is_object
 from .._toolsets.offer import OfferedTools
-from .._transcript.assistant import AssistantTurn, ToolMetadata
-from .._transcript.message import Attachment
-from .._transcript.result import ToolResult, failure
+from .._transcript.result import failure
+from ..capabilities import Confirmation, EffectKind, Reversibility, ToolCapabilities, ToolEffect
+from ..context import ProgressStatus
 from ..errors import PlanError, ResumeError, ToolError
-from ..execution._outcome import Outcome, as_error, is_in_doubt, sole
+from ..execution import Outcome
+from ..execution._outcome import as_error, is_in_doubt, sole
 from ..execution._run import Run, leave_behind
 from ..execution._settings import Settings
+from ..typing import Hooks, JsonSchema
 
 _NO_HINTS: Final = ToolAnnotations()
 _LOCAL: Final = frozenset(

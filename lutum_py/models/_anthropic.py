@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Protocol
 
-from .._transcript.request import TurnRequest
+from .. import TurnRequest
 from ..dialects import anthropic_messages
 from ._sdk_model import CreateModel, PreparedBody
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
+from .. import TurnRequest
 from .._text.json import is_mapping
-from .._transcript.request import TurnRequest
 from ..dialects import gemini_generate_content
 from ._sdk_model import Methods, PreparedBody, SdkModel
 

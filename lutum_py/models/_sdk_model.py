@@ -23,18 +23,18 @@ from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from pydantic import ValidationError
 
+from .. import AssistantTurn, ToolMetadata, TurnRequest
 from .._schema.arguments import stand_in
 from .._schema.signature import signature_of
 from .._text.escaping import escape_unprintable
 from .._text.json import shorten
-from .._transcript.assistant import AssistantTurn, ToolMetadata, with_calls
-from .._transcript.request import TurnRequest
-from .._transcript.stream_events import CallCompleted, StreamEvent, TurnFinished
+from .._transcript.assistant import with_calls
+from ..dialects import Loss
 from ..dialects._dialect import Dialect
-from ..dialects._findings import Loss
 from ..dialects._schema.compiler import compile_schema
 from ..dialects._stream import StreamReader
 from ..errors import DialectError, MisuseError
+from ..streaming import CallCompleted, StreamEvent, TurnFinished
 
 _LOG: Final = logging.getLogger("lutum.models")
 _OF_SCHEMAS: Final = "tools."

@@ -34,27 +34,27 @@ from contextlib import ExitStack, suppress
 from traceback import format_exception
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar, cast
 
-from .. import __version__
-from .._call.call import AnyToolCall
-from .._call.decisions import DecisionRecord
-from .._call.history import CallStatus, was_begun
-from .._call.outcomes import (
+from .. import (
+    AnyToolCall,
     AwaitingCall,
+    CallStatus,
+    Decision,
     HandledCall,
     RecoverableToolCallIssue,
     RejectedCall,
     SuspendedCall,
+    ToolResult,
+    __version__,
 )
-from .._context.context import ToolSuspended
-from .._context.inner import ToolRequestedCalls
-from .._context.suspension import Decision
+from .._call.history import was_begun
 from .._round.events import CallEvent
 from .._text.escaping import words_of
 from .._text.immutable import SetOnce, settle
 from .._text.json import cut, is_whole, shorten
-from .._transcript.result import ToolResult
+from ..context import ToolRequestedCalls, ToolSuspended
 from ..errors import Cancelled, InvalidValueError, MisuseError, OutcomeUnknown, ToolError
 from ..execution import outcomes_of
+from ..typing import DecisionRecord
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

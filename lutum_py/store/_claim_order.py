@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from typing import Any, NamedTuple, Self
 
-from .._call.call import AnyToolCall
+from .. import AnyToolCall
 from .._round.sorted_calls import waits_for
-from .._schema.capabilities import ANY_AREA, EVERYTHING, ResourceAccess, meet
+from .._schema.capabilities import ANY_AREA, EVERYTHING, meet
 from .._text.json import shorten
 from .._transcript.saved import Saved
+from ..capabilities import ResourceAccess
 from ..errors import MisuseError, StoreError
 from ..execution._settings import check_flag
 from ._database import Rows, Statement

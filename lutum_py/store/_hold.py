@@ -18,16 +18,15 @@ from time import monotonic, sleep
 from typing import Any, Generic, TypeAlias, TypeVar, Unpack, cast
 from uuid import uuid4
 
-from .._call.call import AnyToolCall, Hooks
+from .. import AnyToolCall, CommittedRound, Session, ToolRoundPlan
 from .._call.deciding import drive
-from .._round.ending import ResultLike, as_results
-from .._round.events import OnEvent, row_at, tell_row
-from .._round.plan import ToolRoundPlan
-from .._session.session import Session
+from .._round.ending import as_results
+from .._round.events import row_at, tell_row
 from .._text.immutable import settle
-from .._transcript.transcript import CommittedRound
 from ..errors import HeldError, LutumError, MisuseError, StaleError
-from ..execution._settings import ContextFor, RunOptions, check_function
+from ..execution import ContextFor, RunOptions
+from ..execution._settings import check_function
+from ..typing import Hooks, OnEvent, ResultLike
 from ._backend import in_thread
 from ._claims import Claims, Wanted
 from ._database import Rows

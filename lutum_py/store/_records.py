@@ -8,20 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar, overload
 from uuid import uuid4
 
-from .._call.call import HookOutcome, Hooks
+from .. import Decision, Session, ToolRoundPlan, Transcript
 from .._call.deciding import drive_sync
-from .._context.suspension import Decision
-from .._round.events import CallEvent, OnEvent, check_listener, tell_event, tell_resumed
-from .._round.plan import ToolRoundPlan
+from .._round.events import CallEvent, check_listener, tell_event, tell_resumed
 from .._round.plan_json import check_told
 from .._round.resume import amend, check_decision
-from .._session.session import Session
 from .._text.immutable import Settled
 from .._text.json import is_whole, shorten
 from .._transcript.saved import Saved, check_key
-from .._transcript.transcript import Transcript
 from ..errors import InvalidValueError, MisuseError, ResumeError, StaleError, StoreError
 from ..execution._settings import check_flag
+from ..typing import HookOutcome, Hooks, OnEvent
 from ._claim_order import ClaimOrder, follow, lock_calls, release, reorder, wake_shared
 from ._database import LostCommit, Rows, Statement, StoreLocation, database_at
 from ._leases import Leases

@@ -18,29 +18,19 @@ from threading import Event
 from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
-from .._call.call import AnyToolCall
+from .. import AnyToolCall, AwaitingCall, SuspendedCall, ToolContext, ToolResult
 from .._call.deciding import drive
-from .._call.outcomes import AwaitingCall, SuspendedCall
-from .._context.context import ToolContext
-from .._round.events import CallEvent, CallEventKind, row_at, tell_event, tell_row
+from .._round.events import CallEvent, row_at, tell_event, tell_row
 from .._round.inner import is_unshown, settle_within
 from .._round.sorted_calls import outer_of
 from .._schema.capabilities import meet
 from .._text.escaping import is_interrupt
-from .._transcript.result import ToolResult
 from ..errors import HookError, StaleError, StoreError
-from ..execution._outcome import (
-    ExecutionCancelled,
-    ExecutionErrors,
-    Outcome,
-    as_error,
-    is_in_doubt,
-    not_executed,
-    telling,
-    was_stopped,
-)
+from ..execution import ExecutionCancelled, ExecutionErrors, Outcome
+from ..execution._outcome import as_error, is_in_doubt, not_executed, telling, was_stopped
 from ..execution._run import Run, to_its_end
 from ..execution._settings import Settings
+from ..typing import CallEventKind
 from ._backend import GRACE_SECONDS, LEAVE_SECONDS, interruptible
 from ._claim_order import ClaimOrder
 from ._claims import Claims, Wanted

@@ -7,9 +7,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TypeVar, Unpack
 
-from .._call.call import Hooks
-from .._round.events import OnEvent
-from ..execution._settings import ContextFor, RunOptions
+from ..execution import ContextFor, RunOptions
+from ..typing import Hooks, OnEvent
 from ._backend import LEAVE_SECONDS, in_thread
 from ._claims import Claims
 from ._database import StoreLocation

@@ -16,15 +16,14 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from .._call.call import AnyToolCall
+from .. import AnyToolCall, SuspendedCall, ToolRoundPlan
 from .._call.history import iso_time
-from .._call.outcomes import NotEnded, SuspendedCall
-from .._round.ending import ResultLike, as_results, owes_after_hooks
-from .._round.plan import ToolRoundPlan
+from .._round.ending import as_results, owes_after_hooks
 from .._round.plan_json import check_bytes
 from .._text.json import shorten
 from .._transcript.result import dump_result
 from ..errors import PlanError, StoreError
+from ..typing import NotEnded, ResultLike
 from ._claim_order import ClaimOrder
 from ._database import Rows
 from ._rows import ENTRY, Entry, Head, SavedCall, State, dumped

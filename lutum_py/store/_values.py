@@ -6,21 +6,17 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, ClassVar, Generic, TypeVar, Unpack
 
-from .._call.call import AnyToolCall, Hooks
-from .._call.history import CallStep, end_of
-from .._call.outcomes import PendingDecision
-from .._context.suspension import SuspendTicket
+from .. import AnyToolCall, Session, SuspendTicket, ToolResult, ToolRoundPlan
+from .._call.history import end_of
 from .._hooks.registered_hook import HookPlaces
-from .._round.events import Ancestor, OnEvent
-from .._round.plan import ToolRoundPlan
 from .._round.plan_json import load_ticket
-from .._session.session import Session
 from .._text.immutable import SetOnce
 from .._text.json import is_number, is_whole, shorten
-from .._transcript.result import ToolResult
 from .._transcript.saved import Saved
 from ..errors import InvalidValueError, LifecycleError, MisuseError
-from ..execution._settings import ContextFor, RunOptions, Settings
+from ..execution import ContextFor, RunOptions
+from ..execution._settings import Settings
+from ..typing import Ancestor, CallStep, Hooks, OnEvent, PendingDecision
 from ._rows import SavedCall, check_word
 from ._tree import Change, Tree
 

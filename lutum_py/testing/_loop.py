@@ -13,20 +13,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
 
-from .._round.round import NeedsTools
+from .. import AssistantTurn, Message, NeedsTools, Session, ToolResult, Toolset, TurnRequest
 from .._schema.signature import signature_of
-from .._session.session import Session
-from .._session.toolset import Toolset
 from .._text.json import compact_json, cut, shorten
-from .._toolsets.offer import Available
 from .._toolsets.toolset_meta import ToolsetMeta
-from .._transcript.assistant import AssistantTurn
 from .._transcript.display import line_of
-from .._transcript.message import Message
-from .._transcript.request import TranscriptItem, TurnRequest
-from .._transcript.result import ToolResult
 from ..dialects._wire_form import Said, wire_form_of
 from ..errors import DialectError, DuplicateToolCallIdError, MisuseError
+from ..turns import TranscriptItem
+from ..typing import Available
 from ._scripted_client import ScriptedClient, ScriptedResponse
 from ._scripted_model import ScriptedModel
 from ._strategies import Flaky, NoSuchExample, Phase, Settings, find, st

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterat
 from importlib import import_module
 from typing import Any, Final, Literal, Self, TypeAlias, get_args, overload
 
+from .. import AssistantTurn
 from .._text.json import copy_json
-from .._transcript.assistant import AssistantTurn
 from ..dialects._facts import facts_of
 from ..dialects._wire_form import WireForm, object_of, wire_form_of
 from ..errors import DialectError, LutumError, MissingExtraError, MisuseError

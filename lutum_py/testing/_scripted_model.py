@@ -7,23 +7,14 @@ from itertools import chain
 from typing import Any, TypeAlias, cast
 from weakref import ref
 
+from .. import AssistantTurn, Message, ToolMetadata, ToolResult, Transcript, TurnRequest, Usage
 from .._text.json import PartialJson, compact_json, shorten
-from .._transcript.assistant import (
-    AssistantItem,
-    AssistantTurn,
-    ReasoningItem,
-    RefusalItem,
-    ServerToolItem,
-    TextItem,
-    ToolCallItem,
-    ToolMetadata,
-    Usage,
-)
 from .._transcript.check import checked, is_whole
-from .._transcript.message import Message
-from .._transcript.request import TurnRequest
-from .._transcript.result import ToolResult
-from .._transcript.stream_events import (
+from .._transcript.stream_events import arguments_delta
+from .._transcript.transcript import Front
+from ..dialects._wire_form import halves
+from ..errors import DeveloperError, DialectError, MisuseError
+from ..streaming import (
     CallCompleted,
     CallStarted,
     ReasoningDelta,
@@ -32,11 +23,16 @@ from .._transcript.stream_events import (
     TextDelta,
     TurnFinished,
     UsageReported,
-    arguments_delta,
 )
-from .._transcript.transcript import Front, Transcript, TranscriptView
-from ..dialects._wire_form import halves
-from ..errors import DeveloperError, DialectError, MisuseError
+from ..turns import (
+    AssistantItem,
+    ReasoningItem,
+    RefusalItem,
+    ServerToolItem,
+    TextItem,
+    ToolCallItem,
+)
+from ..typing import TranscriptView
 
 
 class ScriptExhausted(DeveloperError, LookupError):

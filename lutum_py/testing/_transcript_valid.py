@@ -6,14 +6,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, TypeAlias
 
+from .. import AssistantTurn, Message, ToolResult, TurnRequest
 from .._text.json import is_array, is_object, shorten
-from .._transcript.assistant import AssistantTurn
 from .._transcript.check import checked
-from .._transcript.message import Message
-from .._transcript.request import TranscriptItem, TurnRequest
-from .._transcript.result import ToolResult
 from ..dialects import DIALECTS
 from ..errors import InvalidValueError, MisuseError
+from ..turns import TranscriptItem
 
 Dialect: TypeAlias = "ModuleType | str"
 """A dialect: its module, as in `lutum_py.dialects.openai_chat`, or its name."""

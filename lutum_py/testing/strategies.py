@@ -41,11 +41,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from .._call.selector import AnySelector
+from .. import AssistantTurn, ToolMetadata
 from .._text.json import shorten
-from .._toolsets.offer import Available
-from .._transcript.assistant import AssistantTurn, ToolMetadata
 from ..errors import InvalidValueError, MisuseError
+from ..typing import AnySelector, Available
 from ._strategies import event, st
 from ._strategies.calls import (
     ANY_TEXT,

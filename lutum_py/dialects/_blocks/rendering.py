@@ -17,11 +17,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
+from ... import AssistantTurn, Message, ToolResult, TurnRequest
 from ..._text.json import is_sequence
-from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
-from ..._transcript.message import Message
-from ..._transcript.request import TurnRequest
-from ..._transcript.result import ToolResult
+from ...turns import RefusalItem, TextItem
 from .._facts import Facts
 from .._findings import Loss
 from .._repair import MOST_MARKS, marks_in

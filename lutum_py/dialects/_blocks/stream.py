@@ -12,25 +12,18 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
+from ... import AssistantTurn, ToolMetadata, Usage
 from ..._text.json import is_sequence, parse_json
-from ..._transcript.assistant import (
-    AssistantItem,
-    AssistantTurn,
-    ReasoningItem,
-    TextItem,
-    ToolCallItem,
-    ToolMetadata,
-    Usage,
-)
-from ..._transcript.stream_events import (
+from ..._transcript.stream_events import arguments_delta
+from ...streaming import (
     CallCompleted,
     CallStarted,
     ReasoningDelta,
     StreamEvent,
     TextDelta,
     UsageReported,
-    arguments_delta,
 )
+from ...turns import AssistantItem, ReasoningItem, TextItem, ToolCallItem
 from .._arguments import Arguments, BrokenStream
 from .._stream import StreamReader
 from .._wire.reading import Place, caller_of, name_of, own_id, text_or_none

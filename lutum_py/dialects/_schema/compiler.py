@@ -15,16 +15,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
-from ..._schema.definition import ToolDef
-from ..._schema.schema_reader import (
-    UNIONS,
-    JsonSchema,
-    Node,
-    alternatives,
-    types_in,
-    unchecked_patterns,
-)
+from ... import ToolDef
+from ..._schema.schema_reader import UNIONS, Node, alternatives, types_in, unchecked_patterns
 from ..._text.json import compact_json, is_mapping, shorten
+from ...typing import JsonSchema
 from .nodes import (
     ANNOTATIONS,
     STRUCTURE,

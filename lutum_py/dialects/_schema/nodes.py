@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ... import ToolDef
 from ..._schema.arguments import stand_in
-from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import (
-    JsonSchema,
     Node,
     fault_in,
     follow,
@@ -32,6 +31,7 @@ from ..._text.json import (
     parse_json,
 )
 from ...errors import ToolDefinitionError
+from ...typing import JsonSchema
 
 DEFS: Final = "#/$defs/"
 _DEFINITIONS: Final = ("definitions", "$defs")

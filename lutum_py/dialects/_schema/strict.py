@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from ..._schema.schema_reader import (
     UNIONS,
-    JsonSchema,
     Node,
     alternatives,
     is_found,
@@ -27,6 +26,7 @@ from ..._schema.schema_reader import (
 )
 from ..._text.json import compact_json, is_mapping, is_number, is_sequence, parse_json, shorten
 from ...errors import ToolDefinitionError
+from ...typing import JsonSchema
 from .nodes import (
     ANNOTATIONS,
     STRUCTURE,

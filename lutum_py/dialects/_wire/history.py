@@ -13,12 +13,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias, TypeVar
 
+from ... import (
+    AssistantTurn,
+    Attachment,
+    CommittedRound,
+    Message,
+    ToolMetadata,
+    ToolResult,
+    Transcript,
+)
 from ..._text.json import compact_json, is_mapping, is_sequence, parse_json
-from ..._transcript.assistant import AssistantTurn, ToolMetadata
-from ..._transcript.message import Attachment, MediaType, Message, Role, data_url, media_type_of
-from ..._transcript.result import REJECTION_PREFIX, ResultStatus, ToolResult, make_result
-from ..._transcript.transcript import CommittedRound, Transcript
+from ..._transcript.message import data_url, media_type_of
+from ..._transcript.result import REJECTION_PREFIX, make_result
 from ...errors import DialectError
+from ...typing import MediaType, ResultStatus, Role
 from .._facts import Facts
 from .._findings import Loss
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
+from ... import ToolDef, ToolResult, TurnRequest
 from ..._schema.arguments import OwnNames, own_name
-from ..._schema.definition import ToolDef
-from ..._schema.schema_reader import JsonSchema
 from ..._text.json import copy_json, shorten
-from ..._toolsets.offer import Descriptions, offered_definitions, pairs_of
-from ..._transcript.request import ToolChoice, TurnRequest, names_loaded_by
-from ..._transcript.result import ToolResult
+from ..._toolsets.offer import offered_definitions, pairs_of
+from ..._transcript.request import ToolChoice, names_loaded_by
 from ...errors import MisuseError, ToolDefinitionError
+from ...typing import Descriptions, JsonSchema
 from .._facts import Facts
 from .._findings import Loss
 from .._schema.compiler import compile_schema

@@ -18,6 +18,7 @@ from urllib.parse import unquote_to_bytes
 
 from pydantic_core import from_json, to_json
 
+from ... import AssistantTurn, Attachment, Message, ToolMetadata, ToolResult, Usage
 from ..._text.json import (
     LEAVES,
     compact_json,
@@ -31,21 +32,9 @@ from ..._text.json import (
     short_digest_of,
     shorten,
 )
-from ..._transcript.assistant import (
-    AssistantItem,
-    AssistantTurn,
-    CutOff,
-    RefusalItem,
-    ToolCallItem,
-    ToolMetadata,
-    Usage,
-    is_among,
-    keep_payload,
-)
-from ..._transcript.message import Attachment, Message
-from ..._transcript.request import TranscriptItem
-from ..._transcript.result import ToolResult
+from ..._transcript.assistant import CutOff, is_among, keep_payload
 from ...errors import DialectError, MisuseError
+from ...turns import AssistantItem, RefusalItem, ToolCallItem, TranscriptItem
 from .._arguments import once
 from .._facts import DistinctIds, Facts
 

@@ -9,13 +9,12 @@ from copy import copy
 from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple, Self, TypeAlias
 
+from ... import AssistantTurn, Attachment, Message, ToolMetadata, ToolResult
 from ..._text.json import is_mapping
-from ..._transcript.assistant import AssistantTurn, ReasoningItem, ServerToolItem, ToolMetadata
-from ..._transcript.message import Attachment, Message
-from ..._transcript.request import TranscriptItem
-from ..._transcript.result import ToolResult
-from ..._transcript.transcript import TranscriptView, kept_of
+from ..._transcript.transcript import kept_of
 from ...errors import InvalidValueError, MisuseError
+from ...turns import ReasoningItem, ServerToolItem, TranscriptItem
+from ...typing import TranscriptView
 from .._facts import Facts
 from .._findings import Loss
 from .reading import UNREADABLE, arguments_object, named_text, rendered_items

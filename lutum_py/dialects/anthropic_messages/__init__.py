@@ -21,9 +21,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ..._schema.definition import ToolDef
-from ..._schema.schema_reader import JsonSchema
+from ... import ToolDef
 from ..._transcript.request import ToolChoice
+from ...typing import JsonSchema
 from .._blocks.rendering import CacheMarks, mark_beginnings
 from .._dialect import PUBLIC, Dialect, Draft
 from .._wire.offered import callers_of, described, native_tools

@@ -11,16 +11,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
+from ... import AssistantTurn, Usage
 from ..._text.json import is_mapping
-from ..._transcript.assistant import (
-    AssistantItem,
-    AssistantTurn,
-    ReasoningItem,
-    ServerToolItem,
-    TextItem,
-    ToolCallItem,
-    Usage,
-)
+from ...turns import AssistantItem, ReasoningItem, ServerToolItem, TextItem, ToolCallItem
 from .._wire.reading import (
     UNKNOWN_EVENTS,
     Place,

@@ -18,10 +18,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from ... import AssistantTurn, Attachment, ToolResult
 from ..._text.json import copy_json, is_mapping, is_sequence
-from ..._transcript.assistant import AssistantTurn, ServerToolItem
-from ..._transcript.message import Attachment
-from ..._transcript.result import ToolResult
+from ...turns import ServerToolItem
 from .._blocks.rendering import BlockRendering, read_messages
 from .._findings import Loss
 from .._wire.history import History, Part

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from ... import AssistantTurn
 from ..._text.json import is_array, is_mapping, is_object
-from ..._transcript.assistant import AssistantTurn
-from ..._transcript.stream_events import ReasoningDelta, StreamEvent, TextDelta, arguments_delta
+from ..._transcript.stream_events import arguments_delta
+from ...streaming import ReasoningDelta, StreamEvent, TextDelta
 from .._blocks.stream import BlockState, BlockStream, Delta
 from .._wire.reading import Place, count_at, response_place
 from ._decode import tidy, turn_of, usage_of

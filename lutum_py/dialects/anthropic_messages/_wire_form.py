@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from ... import AssistantTurn, Usage
 from ..._text.json import compact_json
-from ..._transcript.assistant import AssistantTurn, Usage
 from .._wire_form import (
     Said,
     WireForm,

@@ -11,16 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from ... import AssistantTurn, Usage
 from ..._text.json import is_mapping, shorten
-from ..._transcript.assistant import (
-    AssistantItem,
-    AssistantTurn,
-    ReasoningItem,
-    ServerToolItem,
-    TextItem,
-    ToolCallItem,
-    Usage,
-)
+from ...turns import AssistantItem, ReasoningItem, ServerToolItem, TextItem, ToolCallItem
 from .._wire.reading import (
     UNKNOWN_EVENTS,
     Place,

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from ... import Attachment
 from ..._text.json import is_mapping, is_object, is_sequence, shorten
-from ..._transcript.message import Attachment, MediaType
+from ...typing import MediaType
 from .._blocks.rendering import NOTHING, PROPERTY_KEYS, BlockForm, Read
 from .._facts import Facts
 from .._repair import Repairing, text_of

@@ -15,10 +15,8 @@ import base64
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from ... import AssistantTurn, Attachment, Message, ToolResult
 from ..._text.json import compact_json, copy_json, is_mapping, is_sequence
-from ..._transcript.assistant import AssistantTurn
-from ..._transcript.message import Attachment, Message
-from ..._transcript.result import ToolResult
 from .._blocks.rendering import BlockRendering, read_messages
 from .._wire.history import History, Part
 from .._wire.reading import send_as_object

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from ... import AssistantTurn
 from ..._text.json import is_array, is_object
-from ..._transcript.assistant import AssistantTurn
-from ..._transcript.stream_events import ReasoningDelta, StreamEvent, TextDelta
+from ...streaming import ReasoningDelta, StreamEvent, TextDelta
 from .._blocks.stream import BlockState, BlockStream
 from .._wire.reading import Place, count_at, response_place
 from ._decode import META, tidy, turn_of, usage_of

@@ -29,12 +29,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..._schema.definition import ToolDef
-from ..._schema.schema_reader import JsonSchema
-from ..._transcript.request import ToolChoice, TranscriptItem
-from ..._transcript.result import ToolResult
-from ..._transcript.transcript import TranscriptView
+from ... import ToolDef, ToolResult
+from ..._transcript.request import ToolChoice
 from ...errors import InvalidValueError
+from ...turns import TranscriptItem
+from ...typing import JsonSchema, TranscriptView
 from .._dialect import PUBLIC, Dialect, Draft
 from .._findings import Loss
 from ._decode import UNTIDY, calls_in, has_wire_names, say, tidy, turn_of

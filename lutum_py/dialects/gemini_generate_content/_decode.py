@@ -13,17 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, Final
 
+from ... import AssistantTurn, ToolMetadata, Usage
 from ..._text.json import LEAVES, is_mapping, is_sequence
-from ..._transcript.assistant import (
+from ...turns import (
     AssistantItem,
-    AssistantTurn,
     ReasoningItem,
     RefusalItem,
     ServerToolItem,
     TextItem,
     ToolCallItem,
-    ToolMetadata,
-    Usage,
 )
 from .._wire.reading import (
     UNKNOWN_EVENTS,

@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from ... import AssistantTurn, Attachment, Message, ToolResult
 from ..._text.json import compact_json, copy_json, is_mapping, is_sequence
-from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
-from ..._transcript.message import Attachment, Message
-from ..._transcript.result import ToolResult
+from ...turns import RefusalItem, TextItem
 from .._findings import Loss
 from .._wire.history import History, Part
 from .._wire.reading import carried, data_of, send_as_object, usual_type

@@ -10,14 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..._transcript.assistant import AssistantTurn, ToolMetadata, Usage
-from ..._transcript.stream_events import (
-    CallCompleted,
-    ReasoningDelta,
-    StreamEvent,
-    TextDelta,
-    UsageReported,
-)
+from ... import AssistantTurn, ToolMetadata, Usage
+from ...streaming import CallCompleted, ReasoningDelta, StreamEvent, TextDelta, UsageReported
 from .._arguments import BrokenStream, Pieces, joined
 from .._stream import StreamReader
 from .._wire.reading import Place, count_at, response_place, text_or_none

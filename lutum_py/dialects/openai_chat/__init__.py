@@ -22,9 +22,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from ..._schema.definition import ToolDef
-from ..._schema.schema_reader import JsonSchema
+from ... import ToolDef
 from ..._transcript.request import ToolChoice
+from ...typing import JsonSchema
 from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import UNTIDY, openai_body
 from .._openai import with_json_arguments as with_json_arguments

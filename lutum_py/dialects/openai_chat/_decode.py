@@ -11,16 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from ... import AssistantTurn, Usage
 from ..._text.json import is_array, is_mapping, is_sequence
-from ..._transcript.assistant import (
-    AssistantItem,
-    AssistantTurn,
-    ReasoningItem,
-    RefusalItem,
-    TextItem,
-    ToolCallItem,
-    Usage,
-)
+from ...turns import AssistantItem, ReasoningItem, RefusalItem, TextItem, ToolCallItem
 from .._openai import tidying
 from .._wire.reading import Place, WireCall, count_at, read_call, replace_texts, total, turn_from
 from ._facts import FACTS

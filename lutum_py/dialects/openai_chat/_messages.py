@@ -15,10 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
+from ... import AssistantTurn, Attachment, ToolResult
 from ..._text.json import copy_json, is_mapping, is_sequence
-from ..._transcript.assistant import AssistantTurn
-from ..._transcript.message import Attachment
-from ..._transcript.result import ToolResult
 from .._openai import OpenAIRendering, named_data, read_parts
 from .._wire.history import History
 from .._wire.reading import data_of, named_text, send_as_text, usual_type

@@ -7,15 +7,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final, Literal
 
+from ... import AssistantTurn
 from ..._text.json import is_array, is_mapping, is_sequence, shorten
-from ..._transcript.assistant import (
-    AssistantItem,
-    AssistantTurn,
-    ReasoningItem,
-    RefusalItem,
-    TextItem,
-)
-from ..._transcript.stream_events import (
+from ..._transcript.stream_events import arguments_delta
+from ...streaming import (
     ArgumentsDelta,
     CallStarted,
     ReasoningDelta,
@@ -23,8 +18,8 @@ from ..._transcript.stream_events import (
     StreamEvent,
     TextDelta,
     UsageReported,
-    arguments_delta,
 )
+from ...turns import AssistantItem, ReasoningItem, RefusalItem, TextItem
 from .._arguments import Arguments, BrokenStream, Pieces, begins_object, joined
 from .._stream import StreamReader
 from .._wire.reading import Place, count_at, objects_in, own_id, response_place, text_or_none

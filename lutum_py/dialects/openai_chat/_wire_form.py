@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from ..._transcript.assistant import AssistantTurn, Usage
+from ... import AssistantTurn, Usage
 from .._wire_form import (
     Said,
     WireForm,

@@ -24,9 +24,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ..._schema.definition import ToolDef
-from ..._schema.schema_reader import JsonSchema
+from ... import ToolDef
 from ..._transcript.request import ToolChoice
+from ...typing import JsonSchema
 from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import UNTIDY, openai_body
 from .._openai import with_json_arguments as _with_json_arguments

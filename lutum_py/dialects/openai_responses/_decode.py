@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from ... import AssistantTurn, ToolMetadata, Usage
 from ..._text.json import compact_json, is_mapping
-from ..._transcript.assistant import (
+from ...turns import (
     AssistantItem,
-    AssistantTurn,
     ReasoningItem,
     RefusalItem,
     ServerToolItem,
     TextItem,
     ToolCallItem,
-    ToolMetadata,
-    Usage,
 )
 from .._findings import OUTCOME_UNKNOWN
 from .._openai import tidying

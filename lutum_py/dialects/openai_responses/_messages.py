@@ -17,14 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from ..._schema.definition import ToolDef
-from ..._schema.schema_reader import JsonSchema, branches, types_in
+from ... import AssistantTurn, Attachment, ToolDef, ToolResult
+from ..._schema.schema_reader import branches, types_in
 from ..._text.escaping import names_for_message
 from ..._text.json import compact_json, copy_json
-from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem, ToolCallItem
-from ..._transcript.message import Attachment
-from ..._transcript.result import ToolResult
 from ...errors import MisuseError
+from ...turns import RefusalItem, TextItem, ToolCallItem
+from ...typing import JsonSchema
 from .._findings import NOT_SHOWN, Loss
 from .._openai import OpenAIRendering, named_data, read_parts
 from .._schema.compiler import compile_schema

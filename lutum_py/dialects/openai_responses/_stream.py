@@ -13,15 +13,10 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final
 
+from ... import AssistantTurn
 from ..._text.json import compact_json, is_mapping, is_sequence
-from ..._transcript.assistant import (
-    AssistantItem,
-    AssistantTurn,
-    ReasoningItem,
-    RefusalItem,
-    TextItem,
-)
-from ..._transcript.stream_events import (
+from ..._transcript.stream_events import arguments_delta
+from ...streaming import (
     CallCompleted,
     CallStarted,
     ReasoningDelta,
@@ -29,8 +24,8 @@ from ..._transcript.stream_events import (
     StreamEvent,
     TextDelta,
     UsageReported,
-    arguments_delta,
 )
+from ...turns import AssistantItem, ReasoningItem, RefusalItem, TextItem
 from .._arguments import Arguments, BrokenStream, settled
 from .._stream import StreamReader
 from .._wire.reading import Place, count_at, response_place, text_or_none

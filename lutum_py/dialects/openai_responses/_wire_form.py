@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final
 
-from ..._transcript.assistant import AssistantTurn, Usage
+from ... import AssistantTurn, Usage
 from .._wire_form import Said, WireForm, cost_of, end_of, halves, objects, said_call
 
 

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from datetime import UTC, timedelta
 from typing import Any, Final, TypeAlias
 
-from ..._call.selector import AnySelector
+from ... import ToolMetadata, Toolset
 from ..._schema.field_issues import path_of
-from ..._schema.schema_reader import UNIONS, JsonSchema, localized, parts_of, type_of
-from ..._session.toolset import Toolset
+from ..._schema.schema_reader import UNIONS, localized, parts_of, type_of
 from ..._text.json import (
     canonical_json,
     compact_json,
@@ -32,11 +31,10 @@ from ..._text.json import (
     is_whole,
     shorten,
 )
-from ..._toolsets.offer import Available
 from ..._toolsets.toolset_meta import ToolsetMeta
-from ..._transcript.assistant import ToolMetadata
 from ...dialects._schema.nodes import conjoined
 from ...errors import InvalidArgumentsError, InvalidValueError, MisuseError
+from ...typing import AnySelector, Available, JsonSchema
 from . import NoSuchExample, Phase, Settings, Unsatisfiable, event, find, reject, st
 
 _WORD = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=8)
