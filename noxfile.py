@@ -171,6 +171,7 @@ def lint(session: nox.Session) -> None:
     # Imports are read, not run, so none of the dependencies has to be here.
     session.run("lint-imports", env={"PYTHONPATH": "."})
     session.run("python", "-P", "tests/check_private_imports.py")
+    session.run("python", "-P", "tests/check_edges.py")
 
 
 @nox.session(default=False, tags=["full", "all_cores"], python=NEWEST)

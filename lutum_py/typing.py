@@ -13,110 +13,182 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._call.call import FnCall as FnCall
-from ._call.call import HookOutcome as HookOutcome
-from ._call.call import Hooks as Hooks
-from ._call.call import ToolHooks as ToolHooks
-from ._call.decisions import ArgsDecision as ArgsDecision
-from ._call.decisions import ArgsRuleVerdict as ArgsRuleVerdict
-from ._call.decisions import DecisionKind as DecisionKind
-from ._call.decisions import DecisionPhase as DecisionPhase
-from ._call.decisions import DecisionRecord as DecisionRecord
-from ._call.decisions import EditRecord as EditRecord
-from ._call.decisions import GateDecision as GateDecision
-from ._call.decisions import InputRuleVerdict as InputRuleVerdict
-from ._call.history import CallRowState as CallRowState
-from ._call.history import CallStep as CallStep
-from ._call.history import StepKind as StepKind
-from ._call.history import StepPhase as StepPhase
-from ._call.outcomes import ContinueSuggestion as ContinueSuggestion
-from ._call.outcomes import IssueReason as IssueReason
-from ._call.outcomes import NotEnded as NotEnded
-from ._call.outcomes import PendingDecision as PendingDecision
-from ._call.outcomes import RejectionSource as RejectionSource
-from ._call.outcomes import ReplyStatus as ReplyStatus
-from ._call.selector import AnySelector as AnySelector
-from ._call.selector import HidingSelector as HidingSelector
-from ._call.selector import InputSelector as InputSelector
-from ._call.selector import TakesContext as TakesContext
-from ._call.spec import Condition as Condition
-from ._call.spec import Conditions as Conditions
-from ._call.spec import FnSpec as FnSpec
-from ._call.spec import HasSpec as HasSpec
-from ._call.spec import MemberOptions as MemberOptions
-from ._call.spec import Rule as Rule
-from ._call.spec import ToolSpec as ToolSpec
-from ._context.context import CallLike as CallLike
-from ._context.inner import HasConversation as HasConversation
-from ._context.inner import HasName as HasName
-from ._context.inner import HasToolCalls as HasToolCalls
-from ._context.inner import Inner as Inner
-from ._context.suspension import DecisionAction as DecisionAction
-from ._hooks.registered_hook import AfterVerdict as AfterVerdict
-from ._hooks.registered_hook import ArgsHookDecorator as ArgsHookDecorator
-from ._hooks.registered_hook import CallGate as CallGate
-from ._hooks.registered_hook import Fits as Fits
-from ._hooks.registered_hook import FitsTwo as FitsTwo
-from ._hooks.registered_hook import GateDecorator as GateDecorator
-from ._hooks.registered_hook import GateVerdict as GateVerdict
-from ._hooks.registered_hook import Gives as Gives
-from ._hooks.registered_hook import HookDecorator as HookDecorator
-from ._hooks.registered_hook import SharedHookDecorator as SharedHookDecorator
-from ._round.ending import ResultLike as ResultLike
-from ._round.events import Ancestor as Ancestor
-from ._round.events import CallEventKind as CallEventKind
-from ._round.events import CallRow as CallRow
-from ._round.events import OnEvent as OnEvent
-from ._round.finished import MissingReason as MissingReason
-from ._round.finished import TextResult as TextResult
-from ._schema.definition import Caller as Caller
-from ._schema.invocation import Invocation as Invocation
-from ._schema.schema_reader import JsonSchema as JsonSchema
-from ._session.model import AnyModel as AnyModel
-from ._session.model import SyncTurnStream as SyncTurnStream
-from ._session.model import TurnStream as TurnStream
-from ._session.session import Restored as Restored
-from ._session.turn import Turn as Turn
-from ._session.turn import TurnWithAnswer as TurnWithAnswer
-from ._session.turn import TurnWithTools as TurnWithTools
 from ._text.on_demand import exported, on_demand
-from ._toolsets.handlers import Handles as Handles
-from ._toolsets.handlers import HandlesArgs as HandlesArgs
-from ._toolsets.offer import Available as Available
-from ._toolsets.offer import Descriptions as Descriptions
-from ._toolsets.offer import Named as Named
-from ._toolsets.offer import Offered as Offered
-from ._toolsets.tool_fn import CallOf as CallOf
-from ._toolsets.tool_fn import GivingFn as GivingFn
-from ._toolsets.tool_fn import HidingFn as HidingFn
-from ._toolsets.tool_fn import HidingFnDecorator as HidingFnDecorator
-from ._toolsets.tool_fn import ModelFn as ModelFn
-from ._toolsets.tool_fn import ModelFnDecorator as ModelFnDecorator
-from ._toolsets.tool_fn import SentFn as SentFn
-from ._toolsets.tool_fn import ToolFn as ToolFn
-from ._toolsets.tool_fn import ToolFnDecorator as ToolFnDecorator
-from ._transcript.message import MediaType as MediaType
-from ._transcript.message import Role as Role
-from ._transcript.request import ToolChoiceMode as ToolChoiceMode
-from ._transcript.result import Answerable as Answerable
-from ._transcript.result import ResultStatus as ResultStatus
-from ._transcript.transcript import HasTranscript as HasTranscript
-from ._transcript.transcript import TranscriptView as TranscriptView
 
 if TYPE_CHECKING:
+    from ._call.call import FnCall as FnCall
+    from ._call.call import HookOutcome as HookOutcome
+    from ._call.call import Hooks as Hooks
+    from ._call.call import ToolHooks as ToolHooks
+    from ._call.decisions import ArgsDecision as ArgsDecision
+    from ._call.decisions import ArgsRuleVerdict as ArgsRuleVerdict
+    from ._call.decisions import DecisionKind as DecisionKind
+    from ._call.decisions import DecisionPhase as DecisionPhase
+    from ._call.decisions import DecisionRecord as DecisionRecord
+    from ._call.decisions import EditRecord as EditRecord
+    from ._call.decisions import GateDecision as GateDecision
+    from ._call.decisions import InputRuleVerdict as InputRuleVerdict
+    from ._call.history import CallRowState as CallRowState
+    from ._call.history import CallStep as CallStep
+    from ._call.history import StepKind as StepKind
+    from ._call.history import StepPhase as StepPhase
+    from ._call.outcomes import ContinueSuggestion as ContinueSuggestion
+    from ._call.outcomes import IssueReason as IssueReason
+    from ._call.outcomes import NotEnded as NotEnded
+    from ._call.outcomes import PendingDecision as PendingDecision
+    from ._call.outcomes import RejectionSource as RejectionSource
+    from ._call.outcomes import ReplyStatus as ReplyStatus
+    from ._call.selector import AnySelector as AnySelector
+    from ._call.selector import HidingSelector as HidingSelector
+    from ._call.selector import InputSelector as InputSelector
+    from ._call.selector import TakesContext as TakesContext
+    from ._call.spec import Condition as Condition
+    from ._call.spec import Conditions as Conditions
+    from ._call.spec import FnSpec as FnSpec
+    from ._call.spec import HasSpec as HasSpec
+    from ._call.spec import MemberOptions as MemberOptions
+    from ._call.spec import Rule as Rule
+    from ._call.spec import ToolSpec as ToolSpec
+    from ._context.context import CallLike as CallLike
+    from ._context.inner import HasConversation as HasConversation
+    from ._context.inner import HasName as HasName
+    from ._context.inner import HasToolCalls as HasToolCalls
+    from ._context.inner import Inner as Inner
+    from ._context.suspension import DecisionAction as DecisionAction
     from ._hooks.capability_gate import GatePolicy as GatePolicy
+    from ._hooks.registered_hook import AfterVerdict as AfterVerdict
+    from ._hooks.registered_hook import ArgsHookDecorator as ArgsHookDecorator
+    from ._hooks.registered_hook import CallGate as CallGate
+    from ._hooks.registered_hook import Fits as Fits
+    from ._hooks.registered_hook import FitsTwo as FitsTwo
+    from ._hooks.registered_hook import GateDecorator as GateDecorator
+    from ._hooks.registered_hook import GateVerdict as GateVerdict
+    from ._hooks.registered_hook import Gives as Gives
+    from ._hooks.registered_hook import HookDecorator as HookDecorator
+    from ._hooks.registered_hook import SharedHookDecorator as SharedHookDecorator
+    from ._round.ending import ResultLike as ResultLike
+    from ._round.events import Ancestor as Ancestor
+    from ._round.events import CallEventKind as CallEventKind
+    from ._round.events import CallRow as CallRow
+    from ._round.events import OnEvent as OnEvent
+    from ._round.finished import MissingReason as MissingReason
+    from ._round.finished import TextResult as TextResult
+    from ._schema.definition import Caller as Caller
     from ._schema.input_model import FnInput as FnInput
+    from ._schema.invocation import Invocation as Invocation
+    from ._schema.schema_reader import JsonSchema as JsonSchema
+    from ._session.model import AnyModel as AnyModel
+    from ._session.model import SyncTurnStream as SyncTurnStream
+    from ._session.model import TurnStream as TurnStream
+    from ._session.session import Restored as Restored
+    from ._session.turn import Turn as Turn
+    from ._session.turn import TurnWithAnswer as TurnWithAnswer
+    from ._session.turn import TurnWithTools as TurnWithTools
+    from ._toolsets.handlers import Handles as Handles
+    from ._toolsets.handlers import HandlesArgs as HandlesArgs
+    from ._toolsets.offer import Available as Available
+    from ._toolsets.offer import Descriptions as Descriptions
+    from ._toolsets.offer import Named as Named
+    from ._toolsets.offer import Offered as Offered
     from ._toolsets.stock_tools import ToolSearch as ToolSearch
+    from ._toolsets.tool_fn import CallOf as CallOf
+    from ._toolsets.tool_fn import GivingFn as GivingFn
+    from ._toolsets.tool_fn import HidingFn as HidingFn
+    from ._toolsets.tool_fn import HidingFnDecorator as HidingFnDecorator
+    from ._toolsets.tool_fn import ModelFn as ModelFn
+    from ._toolsets.tool_fn import ModelFnDecorator as ModelFnDecorator
+    from ._toolsets.tool_fn import SentFn as SentFn
+    from ._toolsets.tool_fn import ToolFn as ToolFn
+    from ._toolsets.tool_fn import ToolFnDecorator as ToolFnDecorator
+    from ._transcript.message import MediaType as MediaType
+    from ._transcript.message import Role as Role
+    from ._transcript.request import ToolChoiceMode as ToolChoiceMode
+    from ._transcript.result import Answerable as Answerable
+    from ._transcript.result import ResultStatus as ResultStatus
+    from ._transcript.transcript import HasTranscript as HasTranscript
+    from ._transcript.transcript import TranscriptView as TranscriptView
     from ._view.view import Count as Count
     from ._view.view import CutKind as CutKind
     from ._view.view import Target as Target
 else:
+    # Each on demand: who names one type loads no sessions, rounds and hooks.
     __getattr__, __dir__ = on_demand(
         globals(),
         {
-            "_toolsets.stock_tools": ("ToolSearch",),
+            "_call.call": ("FnCall", "HookOutcome", "Hooks", "ToolHooks"),
+            "_call.decisions": (
+                "ArgsDecision",
+                "ArgsRuleVerdict",
+                "DecisionKind",
+                "DecisionPhase",
+                "DecisionRecord",
+                "EditRecord",
+                "GateDecision",
+                "InputRuleVerdict",
+            ),
+            "_call.history": ("CallRowState", "CallStep", "StepKind", "StepPhase"),
+            "_call.outcomes": (
+                "ContinueSuggestion",
+                "IssueReason",
+                "NotEnded",
+                "PendingDecision",
+                "RejectionSource",
+                "ReplyStatus",
+            ),
+            "_call.selector": ("AnySelector", "HidingSelector", "InputSelector", "TakesContext"),
+            "_call.spec": (
+                "Condition",
+                "Conditions",
+                "FnSpec",
+                "HasSpec",
+                "MemberOptions",
+                "Rule",
+                "ToolSpec",
+            ),
+            "_context.context": ("CallLike",),
+            "_context.inner": ("HasConversation", "HasName", "HasToolCalls", "Inner"),
+            "_context.suspension": ("DecisionAction",),
             "_hooks.capability_gate": ("GatePolicy",),
+            "_hooks.registered_hook": (
+                "AfterVerdict",
+                "ArgsHookDecorator",
+                "CallGate",
+                "Fits",
+                "FitsTwo",
+                "GateDecorator",
+                "GateVerdict",
+                "Gives",
+                "HookDecorator",
+                "SharedHookDecorator",
+            ),
+            "_round.ending": ("ResultLike",),
+            "_round.events": ("Ancestor", "CallEventKind", "CallRow", "OnEvent"),
+            "_round.finished": ("MissingReason", "TextResult"),
+            "_schema.definition": ("Caller",),
             "_schema.input_model": ("FnInput",),
+            "_schema.invocation": ("Invocation",),
+            "_schema.schema_reader": ("JsonSchema",),
+            "_session.model": ("AnyModel", "SyncTurnStream", "TurnStream"),
+            "_session.session": ("Restored",),
+            "_session.turn": ("Turn", "TurnWithAnswer", "TurnWithTools"),
+            "_toolsets.handlers": ("Handles", "HandlesArgs"),
+            "_toolsets.offer": ("Available", "Descriptions", "Named", "Offered"),
+            "_toolsets.stock_tools": ("ToolSearch",),
+            "_toolsets.tool_fn": (
+                "CallOf",
+                "GivingFn",
+                "HidingFn",
+                "HidingFnDecorator",
+                "ModelFn",
+                "ModelFnDecorator",
+                "SentFn",
+                "ToolFn",
+                "ToolFnDecorator",
+            ),
+            "_transcript.message": ("MediaType", "Role"),
+            "_transcript.request": ("ToolChoiceMode",),
+            "_transcript.result": ("Answerable", "ResultStatus"),
+            "_transcript.transcript": ("HasTranscript", "TranscriptView"),
             "_view.view": ("Count", "CutKind", "Target"),
         },
     )
