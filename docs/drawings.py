@@ -449,7 +449,7 @@ def house_rows() -> list[list[str]]:
     """
     linter = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["tool"]["importlinter"]
     layers = next(each["layers"] for each in linter["contracts"] if each["type"] == "layers")
-    return [[name.strip() for name in row.split("|")] for row in layers]
+    return [[name.strip() for name in row.split(":")] for row in layers]
 
 
 def house() -> str:

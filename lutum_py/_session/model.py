@@ -20,7 +20,7 @@ from typing import (
 )
 
 from .._round.round import NeedsTools, by_own_names, names_known, read_turn
-from .._schema.arguments import OwnNames
+from .._schema.stand_in import OwnNames
 from .._text.immutable import Settled
 from .._text.json import PartialJson, parse_json, shorten
 from .._toolsets.answer import Answer

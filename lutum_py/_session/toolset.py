@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Never, Self, TypeAlias, TypeVar, overload
 from .._call.selector import AnySelector
 from .._call.selector import Selector as _Selector
 from .._call.spec import UNSET, Condition, MemberOptions
-from .._schema.arguments import own_name
 from .._schema.definition import ToolDef
+from .._schema.stand_in import own_name
 from .._text.json import shorten
 from .._toolsets.toolset_meta import ToolsetMeta
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._call.outcomes import RecoverableToolCallIssue
 from .._call.selector import AnySelector, Selector
-from .._schema.arguments import OwnNames, own_name
 from .._schema.definition import ToolDef
+from .._schema.stand_in import OwnNames, own_name
 from .._text.escaping import NearestNames, names_for_message, quoted
 from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten

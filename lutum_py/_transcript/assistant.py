@@ -12,7 +12,7 @@ from importlib import import_module
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar, get_args
 
-from .._schema.arguments import own_name
+from .._schema.stand_in import own_name
 from .._text.immutable import Frozen, dataclass, setters_of
 from .._text.json import is_object, is_whole, sendable, shorten, size_of
 from ..errors import DialectError, MisuseError

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from .._schema.arguments import stand_in
+from .._schema.stand_in import stand_in
 from .._text.json import digest_of, is_whole_json, shorten
 from .._transcript.assistant import CutOff
 from ..turns import AssistantItem, ToolCallItem

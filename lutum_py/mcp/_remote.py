@@ -12,8 +12,8 @@ from mcp import Client, ClientSession
 from mcp.types import Tool
 
 from .. import ToolDef, Toolset
-from .._schema.arguments import stand_in
 from .._schema.schema_check import SchemaChecker, schema_checker
+from .._schema.stand_in import stand_in
 from .._text.escaping import escape_unprintable, meant_by
 from .._text.immutable import SetOnce
 from .._text.json import compact_json, cut, is_mapping, is_sequence, shorten

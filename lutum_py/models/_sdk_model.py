@@ -24,8 +24,8 @@ from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 from pydantic import ValidationError
 
 from .. import AssistantTurn, ToolMetadata, TurnRequest
-from .._schema.arguments import stand_in
 from .._schema.signature import signature_of
+from .._schema.stand_in import stand_in
 from .._text.escaping import escape_unprintable
 from .._text.json import shorten
 from .._transcript.assistant import with_calls

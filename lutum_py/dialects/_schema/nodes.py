@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ... import ToolDef
-from ..._schema.arguments import stand_in
 from ..._schema.schema_reader import (
     Node,
     fault_in,
@@ -21,6 +20,7 @@ from ..._schema.schema_reader import (
     types_in,
     with_subschemas,
 )
+from ..._schema.stand_in import stand_in
 from ..._text.json import (
     compact_json,
     copy_json,

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from ... import ToolDef, ToolResult, TurnRequest
-from ..._schema.arguments import OwnNames, own_name
+from ..._schema.stand_in import OwnNames, own_name
 from ..._text.json import copy_json, shorten
 from ..._toolsets.offer import offered_definitions, pairs_of
 from ..._transcript.request import ToolChoice, names_loaded_by
