@@ -40,7 +40,6 @@ EXTRAS: Final = (
     "otel",
     "postgres",
     "testing",
-    "examples",
 )
 """The extras that the tests use: all of them."""
 FIRST: Final = ("testing", "cli", "mcp", "code", "jsonschema")
@@ -236,7 +235,7 @@ def minimums(session: nox.Session) -> None:
     stores, the wire forms, and the recordings, which know types that the lowest SDKs do not.
     """
     extras = PROJECT["project"]["optional-dependencies"]
-    requirements = [*PROJECT["project"]["dependencies"]]
+    requirements = [*PROJECT["project"]["dependencies"], *group("examples")]
     for key in EXTRAS:
         requirements.extend(extras[key])
     install(session, "-e", package(*EXTRAS), *lowest(requirements), *group("full"))
