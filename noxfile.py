@@ -302,8 +302,14 @@ def compare(session: nox.Session, desk: str) -> None:
 @nox.session(default=False)
 def conformance(session: nox.Session) -> None:
     """Run suites that others wrote, fetched for the run, and write docs/third-party-suites.md."""
-    install(session, "-e", package(*FIRST, "openai", "otel"), *group("conformance", "agentdojo"))
+    install(
+        session,
+        "-e",
+        package(*FIRST, "anthropic", "openai", "otel"),
+        *group("conformance", "agentdojo"),
+    )
     session.run("python", "-m", "tests.conformance", "docs/third-party-suites.md")
+    session.run("python", "-m", "pytest", "-q", "tests/benchmarks", "tests/conformance")
 
 
 @nox.session(default=False, python=NEWEST)
@@ -361,7 +367,7 @@ def outcomes(session: nox.Session) -> dict[str, str]:
 def bench(session: nox.Session) -> None:
     """Print what the library costs: with `-- --peers` what others cost, `-- store` the store."""
     if "store" in session.posargs:
-        session.install("-e", package("postgres", "testing", "examples"))
+        session.install("-e", package("postgres", "testing"), *group("examples"))
         session.run("python", "-m", "tests.benchmarks", *session.posargs)
         return
     session.install("-e", package())
