@@ -254,6 +254,7 @@ def minimums(session: nox.Session) -> None:
 def wheel(session: nox.Session) -> None:
     """Check what a release uploads, and test the built wheel out of reach of the source tree.
 
+    The first example runs with the wheel and its dependencies alone.
     The files of the wheel are compared with the source, so their code need not be tested again.
     What can differ is what installing makes: metadata, commands, plugins, the place of the files.
     """
@@ -265,6 +266,12 @@ def wheel(session: nox.Session) -> None:
         session.run("python", "-P", "tests/check_distributions.py", str(built))
         session.run("twine", "check", "--strict", *map(str, built.iterdir()))
         (file,) = built.glob("*.whl")
+        bare = Path(name, "bare")
+        session.run("python", "-m", "venv", str(bare))
+        python = str(bare / "bin" / "python")
+        session.run(python, "-m", "pip", "install", "--quiet", str(file), external=True)
+        first = [python, "-W", "error", "examples/file_agent.py"]
+        session.run(*first, silent=True, external=True)
         # The version is the same from build to build, so pip must be told to take this one.
         install(session, "--force-reinstall", "--no-deps", str(file))
         install(session, f"lutum-py[{','.join(EXTRAS)}] @ {file.as_uri()}", *group("full"))
