@@ -40,7 +40,6 @@ EXTRAS: Final = (
     "otel",
     "postgres",
     "testing",
-    "examples",
 )
 """The extras that the tests use: all of them."""
 FIRST: Final = ("testing", "cli", "mcp", "code", "jsonschema")
@@ -237,7 +236,7 @@ def minimums(session: nox.Session) -> None:
     stores, the wire forms, and the recordings, which know types that the lowest SDKs do not.
     """
     extras = PROJECT["project"]["optional-dependencies"]
-    requirements = [*PROJECT["project"]["dependencies"]]
+    requirements = [*PROJECT["project"]["dependencies"], *group("examples")]
     for key in EXTRAS:
         requirements.extend(extras[key])
     install(session, "-e", package(*EXTRAS), *lowest(requirements), *group("full"))
@@ -256,6 +255,7 @@ def minimums(session: nox.Session) -> None:
 def wheel(session: nox.Session) -> None:
     """Check what a release uploads, and test the built wheel out of reach of the source tree.
 
+    The first example runs with the wheel and its dependencies alone.
     The files of the wheel are compared with the source, so their code need not be tested again.
     What can differ is what installing makes: metadata, commands, plugins, the place of the files.
     """
@@ -267,6 +267,12 @@ def wheel(session: nox.Session) -> None:
         session.run("python", "-P", "tests/check_distributions.py", str(built))
         session.run("twine", "check", "--strict", *map(str, built.iterdir()))
         (file,) = built.glob("*.whl")
+        bare = Path(name, "bare")
+        session.run("python", "-m", "venv", str(bare))
+        python = str(bare / "bin" / "python")
+        session.run(python, "-m", "pip", "install", "--quiet", str(file), external=True)
+        first = [python, "-W", "error", "examples/file_agent.py"]
+        session.run(*first, silent=True, external=True)
         # The version is the same from build to build, so pip must be told to take this one.
         install(session, "--force-reinstall", "--no-deps", str(file))
         install(session, f"lutum-py[{','.join(EXTRAS)}] @ {file.as_uri()}", *group("full"))
@@ -304,8 +310,14 @@ def compare(session: nox.Session, desk: str) -> None:
 @nox.session(default=False)
 def conformance(session: nox.Session) -> None:
     """Run suites that others wrote, fetched for the run, and write docs/third-party-suites.md."""
-    install(session, "-e", package(*FIRST, "openai", "otel"), *group("conformance", "agentdojo"))
+    install(
+        session,
+        "-e",
+        package(*FIRST, "anthropic", "openai", "otel"),
+        *group("conformance", "agentdojo"),
+    )
     session.run("python", "-m", "tests.conformance", "docs/third-party-suites.md")
+    session.run("python", "-m", "pytest", "-q", "tests/benchmarks", "tests/conformance")
 
 
 @nox.session(default=False, python=NEWEST)
@@ -363,7 +375,7 @@ def outcomes(session: nox.Session) -> dict[str, str]:
 def bench(session: nox.Session) -> None:
     """Print what the library costs: with `-- --peers` what others cost, `-- store` the store."""
     if "store" in session.posargs:
-        session.install("-e", package("postgres", "testing", "examples"))
+        session.install("-e", package("postgres", "testing"), *group("examples"))
         session.run("python", "-m", "tests.benchmarks", *session.posargs)
         return
     session.install("-e", package())

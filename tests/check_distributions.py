@@ -24,7 +24,9 @@ SOURCE: Final = frozenset(
 LICENCES: Final = ("LICENSE-APACHE", "LICENSE-MIT")
 PROJECT: Final = (
     *LICENCES,
+    "AGENTS.md",
     "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",

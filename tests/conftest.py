@@ -39,7 +39,7 @@ INSTALLED_BY = {
     "anyio": "-e '.[mcp]'",
     "boto3": "-e '.[bedrock]'",
     "botocore": "-e '.[bedrock]'",
-    "dbos": "-e '.[examples]'",
+    "dbos": "--group examples",
     "google": "-e '.[gemini]'",
     "httpx2": "-e '.[mcp]'",
     "jsonschema": "-e '.[jsonschema]'",
@@ -51,10 +51,10 @@ INSTALLED_BY = {
     "psycopg": "-e '.[postgres]'",
     "rich": "-e '.[rich]'",
     "selenium": "--group full",
-    "starlette": "-e '.[examples]'",
-    "temporalio": "-e '.[examples]'",
+    "starlette": "--group examples",
+    "temporalio": "--group examples",
     "typer": "-e '.[cli]'",
-    "uvicorn": "-e '.[examples]'",
+    "uvicorn": "--group examples",
 }
 """What pip is told where a package is missing that only some tests are about."""
 NEEDED_IN = {

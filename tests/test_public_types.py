@@ -7,52 +7,21 @@ import contextlib
 import importlib
 import importlib.util
 import inspect
-import pkgutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
 import lutum_py
 import lutum_py.typing
 
-OPTIONAL = {
-    "code": "pydantic_monty",
-    "mcp": "mcp",
-    "otel": "opentelemetry",
-    "pytest_plugin": "pytest",
-}
-"""Modules of which the import needs another package."""
+from .public_api import public_modules, public_names
 
 ONLY_GIVEN = {"Held", "RemoteTools"}
 """What users get of a function, and never make."""
 CALLED = ("__init__", "__call__", "__getitem__", "__iter__")
 PARAMETERS = {"TypeVar", "ParamSpec", "TypeVarTuple"}
-
-
-def public_modules(package: ModuleType) -> Iterator[ModuleType]:
-    yield package
-    for found in pkgutil.iter_modules(package.__path__):
-        if found.name.startswith("_"):
-            continue
-        if (needed := OPTIONAL.get(found.name)) is not None:
-            pytest.importorskip(needed, reason=f"{needed} is not installed")
-        module = importlib.import_module(f"{package.__name__}.{found.name}")
-        if found.ispkg:
-            yield from public_modules(module)
-        else:
-            yield module
-
-
-def public_names() -> dict[str, Any]:
-    return {
-        f"{module.__name__}.{name}": getattr(module, name)
-        for module in public_modules(lutum_py)
-        for name in getattr(module, "__all__", ())
-    }
 
 
 class Source:

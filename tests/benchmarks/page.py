@@ -12,7 +12,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,25 +78,27 @@ def versions(peers: list[dict[str, Any]]) -> str:
 
 
 def own_table(figures: dict[str, Any]) -> str:
-    """Put the library beside its floor and its promises."""
+    """Put the library beside its floor and its goals."""
     lines = [
-        "| part | floor | lutum_py | ratio | promise |",
+        "| part | floor | lutum_py | ratio | goal |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     lines += [
         f"| {name} | {_time(row['floor'])} | {_time(row['ours'])} "
-        f"| {_held(row['ratio'], row['promise'], '.2f')} | ≤ {row['promise']:g} |"
+        f"| {row['ratio']:.2f} | ≤ {row['goal']:g} |"
         for name, row in figures.items()
         if isinstance(row, dict)
     ]
-    for key, name, promise, form in (
+    for key, name, goal, form in (
         ("growth", "loop, T(10,000)/T(1,000)", 11, ".1f"),
         ("modules", "modules added by the import", 140, "d"),
         ("megabytes", "MB of memory added by the import", 2, ".1f"),
     ):
         if key in figures:
-            lines.append(f"| {name} | | | {_held(figures[key], promise, form)} | ≤ {promise} |")
-    return "\n".join(lines)
+            lines.append(f"| {name} | | | {figures[key]:{form}} | ≤ {goal} |")
+    ratios = [row["ratio"] - row["goal"] for row in figures.values() if isinstance(row, dict)]
+    above = sum(over > 0 for over in ratios)
+    return "\n".join([*lines, "", f"{above} of {len(ratios)} ratios are above their goal."])
 
 
 def load_table(figures: dict[str, Any]) -> str:
@@ -150,15 +152,25 @@ def peers_table(peers: list[dict[str, Any]]) -> str:
     modules = " | ".join(f"{peer['modules']:,}" for peer in peers)
     lines.append(f"| T(400)/T(100) of the loop | {growth} |")
     lines.append(f"| modules added by the import | {modules} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_ahead(peers)])
 
 
 def _same(values: Iterable[str]) -> str:
     return " or ".join(dict.fromkeys(values))
 
 
-def _held(value: float, promise: float, form: str) -> str:
-    return f"{value:{form}}" + (" (missed)" if value > promise else "")
+def _ahead(peers: list[dict[str, Any]]) -> Iterator[str]:
+    """Name the libraries that take less than ours, the first, and where."""
+    ours, *others = peers
+    for peer in others:
+        less = [
+            label
+            for key, label in ROWS.items()
+            if key in ours["rows"] and key in peer["rows"]
+            if peer["rows"][key]["ratio"] < ours["rows"][key]["ratio"]
+        ]
+        if less:
+            yield f"\n{peer['name']} is ahead of {ours['name']} in: {'; '.join(less)}."
 
 
 def _time(seconds: float) -> str:

@@ -17,7 +17,7 @@ from typing import Final
 
 import pytest
 
-pytest.importorskip("dbos", reason="dbos is not installed: python -m pip install -e '.[examples]'")
+pytest.importorskip("dbos", reason="dbos is not installed: python -m pip install --group examples")
 
 # Its tables take the clock by a word that older versions of SQLite do not have.
 pytestmark = pytest.mark.skipif(

@@ -14,7 +14,7 @@ import pytest
 
 from tests.benchmarks import bfcl
 from tests.benchmarks.databases import Proxy, calls_a_second
-from tests.benchmarks.page import peers_table
+from tests.benchmarks.page import own_table, peers_table
 from tests.benchmarks.peers import lutum_py_peer
 from tests.benchmarks.peers.__main__ import check, requests
 from tests.benchmarks.peers.table import ROWS
@@ -36,6 +36,25 @@ def test_a_dash_stands_where_a_library_has_no_such_thing() -> None:
     lines = peers_table(PEERS).splitlines()
     assert "| a request of 1,000 turns | **3.00** | \N{EN DASH} |" in lines
     assert "| one call | 3.00 | **2.00** |" in lines
+
+
+def test_the_page_names_who_is_ahead_and_in_which_rows() -> None:
+    """A library that takes less than ours is named with those rows, and no other library is."""
+    slower, quicker = figures("slow", 4.0), figures("quick", 4.0)
+    quicker["rows"]["load"] = {"ratio": 2.0}
+    quicker["rows"]["call"] = {"ratio": 2.5}
+    last = peers_table([figures("ours", 3.0), slower, quicker]).splitlines()[-1]
+    assert last == "quick is ahead of ours in: one call; load 1,000 turns."
+    assert "slow is" not in peers_table([figures("ours", 3.0), slower, quicker])
+
+
+def test_the_page_counts_what_is_above_its_goal() -> None:
+    """A row shows its ratio and its goal alike, above or not, and a sentence counts those above."""
+    rows = {"much": (3.0, 1.5), "little": (1.0, 1.5), "as much": (1.5, 1.5)}
+    own = {name: {"floor": 1, "ours": 1, "ratio": r, "goal": g} for name, (r, g) in rows.items()}
+    lines = own_table(own).splitlines()
+    assert [line.split("|")[4].strip() for line in lines[2:5]] == ["3.00", "1.00", "1.50"]
+    assert lines[-1] == "1 of 3 ratios are above their goal."
 
 
 def test_no_mark_stands_where_a_library_has_no_such_thing() -> None:
