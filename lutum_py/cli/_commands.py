@@ -14,12 +14,10 @@ import typer
 from rich.text import Text
 
 from .. import __version__
-from ..dialects import DIALECTS, Change, Loss, Violation
-from ..errors import HistoryError, MissingExtraError
-from ._atomic_write import write_file
-from ._conversation_file import encoded_for, read_conversation, read_transcript, reading
-from ._exact_json import exact_text
-from ._inbox import decide, waiting_data, waiting_lines, wish_of
+from ..dialects import DIALECTS, Change, Violation
+from ..errors import MissingExtraError
+from ._conversation_file import read_conversation, write_file
+from ._inbox import decide, make_store, read_stored, store_at, waiting_data, waiting_lines, wish_of
 from ._inspect import print_schemas, report_on, view_of
 from ._loading import load_named, load_toolset, showing
 from ._lock import DEFAULT_FILE, check_lock, write_lock
@@ -41,7 +39,6 @@ from ._screen import (
     write_traceback,
 )
 from ._show import new_page, page_of, screen_of, shown_file, shown_stored
-from ._stored import make_store, read_stored, store_at
 
 _PLAIN: dict[str, Any] = {
     "no_args_is_help": True,
@@ -66,7 +63,6 @@ def _option(about: str, metavar: str, *names: str) -> Any:
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Output = Annotated[str | None, _option("Write to this file.", "OUT", "--output", "-o")]
 OfStore = Annotated[
     str | None, typer.Argument(metavar="[ID]", help="Names a conversation in a store.")
 ]
@@ -104,15 +100,6 @@ def _of_file(key_env: str | None) -> None:
         raise Failure("`--key-env` is for a conversation in a store: name its ID after the store.")
 
 
-def _write_out(target: str | None, data: bytes) -> str | None:
-    """Write to the file that is named, and give its name; without one to standard output."""
-    if target is None or target == "-":
-        write_bytes(data)
-        return None
-    write_file(Path(target), data)
-    return target
-
-
 def _show_version(is_asked: bool) -> None:
     if is_asked:
         write(sys.stdout, f"lutum_py {__version__}\n")
@@ -144,26 +131,24 @@ def _violation_lines(violations: Iterable[Violation]) -> Iterator[Text]:
         yield text(f"  remedy:  {violation.remedy}")
 
 
-def _tell_repair(
-    name: str, changes: list[Change], left: list[Violation], written: str | None
-) -> None:
-    """Say on standard error what a repair changed, and what it left."""
+def _report_repair(name: str, changes: list[Change], left: list[Violation]) -> None:
+    """Show on standard error what a repair changed, and what it left."""
     count = counted(len(changes), "change") if changes else "nothing to repair"
     complain(text(f"{name}: {count}" if changes or not left else f"{name}: nothing was repaired"))
     for change in changes:
         complain(text(f"  {change.position}: {change.what} ({change.rule})"))
-    if written is not None:
-        complain(text(f"Written to `{written}`."))
     if left:
         complain(text(f"Not repaired: {counted(len(left), 'violation')}"))
         complain(*_violation_lines(left))
 
 
-_MAY_TELL = "May be left out if the content tells."
-RulesOf = Annotated[str | None, _dialect_option(f"Whose rules apply: {_DIALECTS}. {_MAY_TELL}")]
+RulesOf = Annotated[
+    str | None,
+    _dialect_option(f"Whose rules apply: {_DIALECTS}. May be left out if the content shows it."),
+]
 
 
-@app.callback(epilog="`lutum COMMAND --help` tells what the exit codes of a command mean.")
+@app.callback(epilog="`lutum COMMAND --help` explains the exit codes of a command.")
 def root(
     version: Annotated[
         bool,
@@ -247,41 +232,32 @@ def check(
 
 @app.command(
     epilog="Exit codes: 0 clean now; 1 something is left that could not be repaired; 2 the file "
-    "cannot be read or written, is not JSON, or of another dialect."
+    "cannot be read, is not JSON, or of another dialect."
 )
 def repair(
     file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
     dialect: RulesOf = None,
-    output: Output = None,
-    in_place: Annotated[bool, typer.Option("--in-place", help="Write to FILE itself.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Fix what a provider would refuse.
 
-    The result goes to standard output unless a file is named; what was changed goes to standard
-    error. Whatever needs no repair stays as it is.
+    The result goes to standard output, as JSON; what was changed goes to standard error.
     """
-    if in_place and (output is not None or file == "-"):
-        what = "--output" if output is not None else "standard input"
-        raise Failure(f"`--in-place` does not go with {what}.")
     conversation = read_conversation(file, dialect)
-    data, changes, left = conversation.repair()
-    # A file that needs no repair is not touched: not even its time changes.
-    is_due = bool(changes) or not in_place
-    written = _write_out(file if in_place else output, data) if is_due else None
-    report = {
-        "file": file,
-        "is_transcript": conversation.is_saved,
-        "dialect": conversation.dialect,
-        "written": written,
-        "clean": not left,
-        "changes": [{"position": c.position, "rule": c.rule, "what": c.what} for c in changes],
-        "violations_left": [asdict(violation) for violation in left],
-    }
+    repaired, changes, left = conversation.repair()
+    write_bytes(f"{repaired}\n".encode())
     if as_json:
+        report = {
+            "file": file,
+            "is_transcript": conversation.is_saved,
+            "dialect": conversation.dialect,
+            "clean": not left,
+            "changes": [{"position": c.position, "rule": c.rule, "what": c.what} for c in changes],
+            "violations_left": [asdict(violation) for violation in left],
+        }
         write_json(sys.stderr, report)
     else:
-        _tell_repair(f"{conversation.name} ({conversation.what})", changes, left, written)
+        _report_repair(f"{conversation.name} ({conversation.what})", changes, left)
     raise typer.Exit(1 if left else 0)
 
 
@@ -315,68 +291,19 @@ def show(
         shown = shown_stored(*read_stored(file, id, key_env, dialect))
     if html is None and not open_page:
         render(*screen_of(shown))
-        raise typer.Exit(1 if shown.faults else 0)
-    if html == "-" and open_page:
-        raise Failure("`--open` does not go with standard output: name a file.")
-    target = new_page() if html is None else html
-    if "-" not in (file, target) and Path(target).exists() and Path(target).samefile(file):
-        raise Failure(f"`{html}` is what is shown: name another file for the page.")
-    written = _write_out(target, page_of(shown).encode())
-    if written is not None:
-        complain(text(f"Written to `{written}`."))
-    if open_page and not webbrowser.open(Path(written or "").absolute().as_uri()):
-        raise Failure(f"There is no browser to open `{written}`.")
+    elif html == "-":
+        if open_page:
+            raise Failure("`--open` does not go with standard output: name a file.")
+        write_bytes(page_of(shown).encode())
+    else:
+        page = Path(html or new_page())
+        if file != "-" and page.exists() and page.samefile(file):
+            raise Failure(f"`{html}` is what is shown: name another file for the page.")
+        write_file(page, page_of(shown).encode())
+        complain(text(f"Written to `{page}`."))
+        if open_page and not webbrowser.open(page.absolute().as_uri()):
+            raise Failure(f"There is no browser to open `{page}`.")
     raise typer.Exit(1 if shown.faults else 0)
-
-
-@app.command(
-    epilog="Exit codes: 0 converted; 1 the provider of FILE would refuse it; 2 the file cannot be "
-    "read or written, is not JSON, or of another dialect."
-)
-def convert(
-    file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
-    to: Annotated[str, _dialect_option(f"What to write a request of: {_DIALECTS}.")],
-    dialect: Annotated[
-        str | None, _dialect_option(f"What FILE is a request of. {_MAY_TELL}", "--from")
-    ] = None,
-    output: Output = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write a conversation as the body of another provider's request.
-
-    What is written are the messages and instructions, without tools and parameters; to standard
-    output unless a file is named. What could not be carried over goes to standard error.
-    """
-    conversation = read_conversation(file, dialect, "--from")
-    asked = {"file": file, "from": conversation.dialect, "to": to}
-    try:
-        transcript, lost = read_transcript(conversation)
-    except HistoryError as error:
-        if as_json:
-            violations = [asdict(violation) for violation in error.violations]
-            write_json(sys.stderr, {**asked, "violations": violations})
-        else:
-            told = f"{conversation.name} ({conversation.what}) would be refused. Repair it first:"
-            complain(text(told), *_violation_lines(error.violations))
-        raise typer.Exit(1) from error
-    if conversation.has_plan:
-        why = "the open round, with its turn and calls, is left out: it is not committed yet"
-        lost.append(Loss("plan", why))
-    with reading(conversation.name):
-        body = encoded_for(to, transcript)
-        data = exact_text(dict(body), conversation.style).encode()
-    _write_out(output, data)
-    losses = [
-        *({"of": "reading", **asdict(each)} for each in lost),
-        *({"of": "writing", **asdict(each)} for each in body.losses),
-    ]
-    if as_json:
-        write_json(sys.stderr, {**asked, "losses": losses})
-        return
-    count = counted(len(losses), "loss") if losses else "nothing was lost"
-    complain(text(f"{conversation.name} ({conversation.what}) as {to}: {count}"))
-    for each in losses:
-        complain(text(f"  {each['of']} {each['where']}: {each['text']}"))
 
 
 @app.command(
@@ -393,7 +320,7 @@ def lock(
         list[str] | None, _option("Lock this one no longer, as the file names it.", "TOOLSET")
     ] = None,
     is_check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; say what differs from the file.")
+        bool, typer.Option("--check", help="Write nothing; show what differs from the file.")
     ] = False,
     as_json: AsJson = False,
     with_traceback: WithTraceback = False,

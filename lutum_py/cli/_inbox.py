@@ -1,4 +1,4 @@
-"""What waits for a decision in a store: shown to a person, and decided on.
+"""A store that is there: one conversation of it, and what waits for a decision, shown and decided.
 
 A person approves what is on the screen. So a decision names the digest of what was shown, and one
 of other arguments is refused; and nothing that a model wrote can move the cursor or hide a line.
@@ -8,23 +8,114 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from rich.text import Text
 
-from .._call.call import HookOutcome
-from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
-from .._context.suspension import Decision
-from .._round.display import texts_of_lines
+from .. import Decision, HandledCall, RejectedCall, Session, SuspendedCall
+from .._round.display import PlanText, plan_text, texts_of_lines
+from .._round.entries import histories_of
 from .._text.escaping import LINES, escape_unprintable
 from .._text.json import compact_json, is_object, read_json
 from .._text.suggestion import meant_by
 from ..errors import StaleError
 from ..store import Store, Waiting
+from ..store._rows import parsed
+from ..store._session_text import opened_session
+from ..store._tree import Tree
+from ..typing import HookOutcome
+from ._conversation_file import Conversation, conversation_of
 from ._loading import load_named, load_toolset
-from ._screen import Failure, text
+from ._screen import Failure, failing, text
+
+
+def store_at(where: str, key_variable: str | None) -> Store:
+    """Open a store that is there; nothing is made.
+
+    Args:
+        where: The path of a SQLite database, or the address of a PostgreSQL one.
+        key_variable: The environment variable that holds the key of the store, if it has one.
+
+    Raises:
+        Failure: There is no such file or no such variable.
+        LutumError: The store cannot be opened.
+    """
+    if "://" not in where and not _is_store(Path(where)):
+        raise Failure(f"There is no store at `{where}`. `open_store` makes one in your program.")
+    key: bytes | None = None
+    if key_variable is not None:
+        found = os.environ.get(key_variable)
+        if not found:
+            raise Failure(f"`--key-env {key_variable}`: there is no such variable, or it is empty.")
+        key = found.encode()
+    # Whether a pooler is there is not asked: for a few statements, preparing them gains nothing.
+    return Store(where, key=key, is_there=True, behind_pooler="://" in where)
+
+
+def make_store(address: str) -> Store:
+    """Open a store, and make its tables if they are not there.
+
+    Raises:
+        LutumError: They cannot be made.
+    """
+    return Store(address, behind_pooler="://" in address)
+
+
+def _is_store(path: Path) -> bool:
+    """Look for the table of a store, and write nothing: it may be the file of somebody else."""
+    if not path.is_file():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            query = "SELECT 1 FROM sqlite_master WHERE name = 'lutum_store'"
+            return database.execute(query).fetchone() is not None
+    except sqlite3.Error:  # the store itself says what is wrong
+        return True
+
+
+def read_stored(
+    where: str, id: str, key_variable: str | None, dialect: str | None
+) -> tuple[Conversation, PlanText | None]:
+    """Read a conversation, and how the calls of its open round stand.
+
+    Without its tools: each row has to fit its seal, and that is all that is known of it. If no
+    session was saved, the conversation is empty.
+
+    Args:
+        where: The store, as `store_at` takes it.
+        id: Names the conversation.
+        key_variable: The environment variable that holds the key of the store.
+        dialect: Whose rules apply as well.
+
+    Raises:
+        Failure: There is no such conversation, it was edited, or is under another key.
+    """
+    with failing(), store_at(where, key_variable) as store:
+        with store._database.read() as rows:
+            head = store._head(rows, id, locked=False)
+            text, record = head.texts(rows, "session", "record")
+            tree = None if record is None else store._round(rows, head)
+            order = rows.all("SELECT follower, call FROM lutum_follower WHERE conversation = ?", id)
+        session = opened_session(text) or Session(id=id)
+        plan = None if tree is None else _plan(parsed(record or "", "of the round"), tree, order)
+    said = session.transcript.dump_json().encode()
+    return conversation_of(f"`{id}`", said, dialect), plan
+
+
+def _plan(kept: Any, tree: Tree, order: Iterable[Any]) -> PlanText:
+    turn, calls = histories_of(kept["record"], [each.data() for each in tree.entries])
+    waits: dict[str, list[str]] = {}
+    for call, before in sorted(order):
+        if call in tree.rows and tree.rows[before].requested_by != call:
+            waits.setdefault(call, []).append(before)
+    return plan_text(turn, calls, waits)
+
 
 ACTIONS: Final = ("approve", "edit", "cancel")
 

@@ -25,8 +25,7 @@ from .._toolset import Toolset
 from .._transcript.assistant import ToolMetadata
 from .._transcript.saved import Saved
 from ..errors import LutumError, SavedDataError
-from ._atomic_write import write_file
-from ._exact_json import read_exact
+from ._conversation_file import read_json, write_file
 from ._loading import ImportFailure, load_toolset
 from ._screen import Failure, answer, complain, counted, json_text, system_reason, text
 
@@ -141,7 +140,7 @@ def _read_lock(path: Path) -> Lock:
     except OSError as error:
         raise Failure(f"{name} cannot be read: {system_reason(error)}.") from error
     try:
-        value, _ = read_exact(data, name)
+        value = read_json(data, name)
     except Failure as failure:
         raise _DamagedLock(str(failure), path) from None
     try:
