@@ -12,20 +12,18 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from .._call.selector import AnySelector
+from .. import ToolAvailability, ToolDef, Toolset
 from .._compat.type_words import bounds_of, named_types, type_words
-from .._declare.offer import ToolAvailability
-from .._declare.toolset_meta import ToolsetMeta
-from .._schema.capabilities import risk_of
-from .._schema.definition import ToolDef
 from .._schema.schema_reader import merged_part
 from .._text.json import compact_json, cut
-from .._toolset import Toolset
-from .._transcript.result_cap import ResultCap
+from ..capabilities import risk_of
 from ..dialects import DIALECTS
 from ..dialects._facts import facts_of
 from ..errors import ToolDefinitionError
+from ..typing import AnySelector
+from ..window import ResultCap
 from ._conversation_file import dialect_module
+from ._loading import is_toolset
 from ._screen import complain, counted, text, write_json
 
 _ESTIMATE: Final = (
@@ -71,10 +69,10 @@ def _tokens(tools: Iterable[dict[str, Any]]) -> int:
     return sum(tool["estimated_tokens"] for tool in tools)
 
 
-def _reported_groups(toolset: ToolsetMeta, start: int) -> Iterable[dict[str, Any]]:
+def _reported_groups(toolset: type[Toolset], start: int) -> Iterable[dict[str, Any]]:
     """Describe each nested toolset, the outer ones first."""
-    for member in toolset._members.values():
-        if not isinstance(member, AnySelector):
+    for name, member in vars(toolset).items():
+        if not name.startswith("_") and is_toolset(member):
             yield {
                 "path": ".".join(member._path[start:]),
                 "name": member._origin.__qualname__,
@@ -89,7 +87,7 @@ def _reported(selector: AnySelector, start: int) -> dict[str, Any]:
     definition = selector.definition
     schema, output = definition.input_schema, definition.output_schema
     sent = {"name": definition.name, "description": definition.description, "input_schema": schema}
-    stand_ins = {each: facts_of(each).wire_name(selector.name) for each in DIALECTS}
+    stand_ins = {each: dialect_module(each).wire_name(selector.name) for each in DIALECTS}
     cap = selector.options.result_cap
     kept = isinstance(cap, ResultCap) and {
         "max_bytes": cap.max_bytes,

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from .._schema.capabilities import risk_of
+from .. import Toolset
 from .._text.escaping import words_of
 from .._text.json import cut
-from .._toolset import Toolset
+from ..capabilities import risk_of
 from ..errors import DeveloperError, LutumError, MissingExtraError, MisuseError
-from ..execution._outcome import sole
 from ._screen import Failure, answer, complain, counted, system_reason, text
 
 if TYPE_CHECKING:
@@ -119,12 +118,13 @@ def inspect_server(
 
 
 def _unreached(server: Sequence[str], error: BaseException) -> Failure:
-    meant = sole(error) if isinstance(error, Exception) else error
-    said = cut(words_of(meant), 600) or "no message"
-    if isinstance(meant, LutumError):
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]  # task groups wrap even a single error
+    said = cut(words_of(error), 600) or "no message"
+    if isinstance(error, LutumError):
         return Failure(said)
     return Failure(
-        f"The server `{' '.join(server)}` cannot be listed: {type(meant).__name__}: {said}. Give "
+        f"The server `{' '.join(server)}` cannot be listed: {type(error).__name__}: {said}. Give "
         "its http address, or the command that runs it."
     )
 
