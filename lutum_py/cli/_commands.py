@@ -16,7 +16,7 @@ from rich.text import Text
 from .. import __version__
 from ..dialects import DIALECTS, Change, Violation
 from ..errors import MissingExtraError
-from ._conversation_file import read_conversation, write_file
+from ._conversation_file import Conversation, read_conversation, write_file
 from ._inbox import decide, make_store, read_stored, store_at, waiting_data, waiting_lines, wish_of
 from ._inspect import print_schemas, report_on, view_of
 from ._loading import load_named, load_toolset, showing
@@ -53,8 +53,12 @@ app = typer.Typer(
 )
 
 _TOOLSET = "module:Toolset, path/to/file.py:Toolset or module:Outer.Inner."
-_FILE = "A saved transcript or a request body, as JSON; - for standard input."
 _DIALECTS = ", ".join(DIALECTS)
+
+
+def _argument(metavar: str, about: str) -> Any:
+    """Describe a positional argument."""
+    return typer.Argument(metavar=metavar, help=about)
 
 
 def _option(about: str, metavar: str, *names: str) -> Any:
@@ -62,14 +66,33 @@ def _option(about: str, metavar: str, *names: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=about)
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-OfStore = Annotated[
-    str | None, typer.Argument(metavar="[ID]", help="Names a conversation in a store.")
-]
+def _flag(name: str, about: str) -> Any:
+    """Describe an option that takes no value."""
+    return typer.Option(name, help=about)
+
+
+def _dialect(name: str) -> str:
+    if name in DIALECTS:
+        return name
+    raise typer.BadParameter(f"{name!r} is not one of {_DIALECTS}.")
+
+
+def _dialect_option(about: str) -> Any:
+    about = f"{about}: {_DIALECTS}."
+    return typer.Option(metavar="DIALECT", parser=_dialect, help=about)
+
+
+def _file_argument(saved: str) -> Any:
+    about = f"{saved}, or a request body, as JSON; - for standard input."
+    return _argument("FILE", f"{about} With ID: a store, as `inbox` takes it.")
+
+
+ToolsetArgument = Annotated[str, _argument("TOOLSET", _TOOLSET)]
+AsJson = Annotated[bool, _flag("--json", "Print JSON for programs.")]
+OfStore = Annotated[str | None, _argument("[ID]", "Names a conversation in a store.")]
 KeyEnv = Annotated[str | None, _option("Where the store's key is, such as LUTUM_KEY.", "VARIABLE")]
-WithTraceback = Annotated[
-    bool, typer.Option("--traceback", help="Show the whole traceback of a failing import.")
-]
+RulesOf = Annotated[str | None, _dialect_option("Whose rules apply, if the content does not show")]
+WithTraceback = Annotated[bool, _flag("--traceback", "Show all of a failing import's traceback.")]
 
 
 def run(arguments: Sequence[str] | None) -> int:
@@ -106,22 +129,6 @@ def _show_version(is_asked: bool) -> None:
         raise typer.Exit
 
 
-def _dialect(name: str) -> str:
-    if name in DIALECTS:
-        return name
-    raise typer.BadParameter(f"{name!r} is not one of {_DIALECTS}.")
-
-
-def _dialect_option(about: str, *names: str) -> Any:
-    return typer.Option(*names, metavar="DIALECT", parser=_dialect, help=about)
-
-
-def _file_argument(saved: str) -> Any:
-    store = "With ID: a store, as `inbox` takes it."
-    text = f"{saved}, or a request body, as JSON; - for standard input. {store}"
-    return typer.Argument(metavar="FILE", help=text)
-
-
 def _violation_lines(violations: Iterable[Violation]) -> Iterator[Text]:
     """Show where each violation is, what is wrong and what fixes it."""
     for violation in violations:
@@ -129,6 +136,16 @@ def _violation_lines(violations: Iterable[Violation]) -> Iterator[Text]:
         yield text(f"{violation.position}  {violation.rule}", "bold")
         yield text(f"  problem: {violation.problem}")
         yield text(f"  remedy:  {violation.remedy}")
+
+
+def _about(file: str, conversation: Conversation, left: list[Violation]) -> dict[str, Any]:
+    """Return what programs read first about a conversation."""
+    return {
+        "file": file,
+        "is_transcript": conversation.is_saved,
+        "dialect": conversation.dialect,
+        "clean": not left,
+    }
 
 
 def _report_repair(name: str, changes: list[Change], left: list[Violation]) -> None:
@@ -140,12 +157,6 @@ def _report_repair(name: str, changes: list[Change], left: list[Violation]) -> N
     if left:
         complain(text(f"Not repaired: {counted(len(left), 'violation')}"))
         complain(*_violation_lines(left))
-
-
-RulesOf = Annotated[
-    str | None,
-    _dialect_option(f"Whose rules apply: {_DIALECTS}. May be left out if the content shows it."),
-]
 
 
 @app.callback(epilog="`lutum COMMAND --help` explains the exit codes of a command.")
@@ -163,16 +174,10 @@ def root(
     "found, or could not be imported."
 )
 def inspect(
-    toolset: Annotated[str, typer.Argument(metavar="TOOLSET", help=_TOOLSET)],
-    schema: Annotated[
-        str | None, _dialect_option(f"Print what a provider is sent instead: {_DIALECTS}.")
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict/--no-strict", help="With --schema: for the strict mode.")
-    ] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="With --schema: also the tools that are off.")
-    ] = False,
+    toolset: ToolsetArgument,
+    schema: Annotated[str | None, _dialect_option("Print what a provider is sent instead")] = None,
+    strict: Annotated[bool, _flag("--strict/--no-strict", "With --schema: strict mode.")] = False,
+    everything: Annotated[bool, _flag("--all", "With --schema: also tools that are off.")] = False,
     as_json: AsJson = False,
     with_traceback: WithTraceback = False,
 ) -> None:
@@ -212,14 +217,9 @@ def check(
     else:
         conversation, _ = read_stored(file, id, key_env, dialect)
     violations = conversation.check()
-    data = {
-        "file": file,
-        **({} if id is None else {"id": id}),
-        "is_transcript": conversation.is_saved,
-        "dialect": conversation.dialect,
-        "clean": not violations,
-        "violations": [asdict(violation) for violation in violations],
-    }
+    stored = {} if id is None else {"id": id}
+    found = {"violations": list(map(asdict, violations))}
+    data = _about(file, conversation, violations) | stored | found
     count = counted(len(violations), "violation") if violations else "clean"
     answer(
         as_json,
@@ -235,7 +235,10 @@ def check(
     "cannot be read, is not JSON, or of another dialect."
 )
 def repair(
-    file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
+    file: Annotated[
+        str,
+        _argument("FILE", "A saved transcript or a request body, as JSON; - for standard input."),
+    ],
     dialect: RulesOf = None,
     as_json: AsJson = False,
 ) -> None:
@@ -247,15 +250,9 @@ def repair(
     repaired, changes, left = conversation.repair()
     write_bytes(f"{repaired}\n".encode())
     if as_json:
-        report = {
-            "file": file,
-            "is_transcript": conversation.is_saved,
-            "dialect": conversation.dialect,
-            "clean": not left,
-            "changes": [{"position": c.position, "rule": c.rule, "what": c.what} for c in changes],
-            "violations_left": [asdict(violation) for violation in left],
-        }
-        write_json(sys.stderr, report)
+        said = [{"position": c.position, "rule": c.rule, "what": c.what} for c in changes]
+        report = {"changes": said, "violations_left": list(map(asdict, left))}
+        write_json(sys.stderr, _about(file, conversation, left) | report)
     else:
         _report_repair(f"{conversation.name} ({conversation.what})", changes, left)
     raise typer.Exit(1 if left else 0)
@@ -271,13 +268,8 @@ def show(
     id: OfStore = None,
     dialect: RulesOf = None,
     key_env: KeyEnv = None,
-    html: Annotated[
-        str | None,
-        typer.Option(metavar="OUT", help="Write a page to this file; - for standard output."),
-    ] = None,
-    open_page: Annotated[
-        bool, typer.Option("--open", help="Open the page in the browser.")
-    ] = False,
+    html: Annotated[str | None, _option("Write a page; - for standard output.", "OUT")] = None,
+    open_page: Annotated[bool, _flag("--open", "Open the page in the browser.")] = False,
 ) -> None:
     """Show a conversation, a plan or a request, with all that is wrong with it.
 
@@ -312,16 +304,11 @@ def show(
 )
 def lock(
     toolsets: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[TOOLSET]...", help=f"{_TOOLSET} By default those in the file."),
+        list[str] | None, _argument("[TOOLSET]...", f"{_TOOLSET} By default those in the file.")
     ] = None,
     file: Annotated[Path, typer.Option(help="The lock file.")] = DEFAULT_FILE,
-    drop: Annotated[
-        list[str] | None, _option("Lock this one no longer, as the file names it.", "TOOLSET")
-    ] = None,
-    is_check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; show what differs from the file.")
-    ] = False,
+    drop: Annotated[list[str] | None, _option("Lock this one no longer.", "TOOLSET")] = None,
+    is_check: Annotated[bool, _flag("--check", "Write nothing; show what differs.")] = False,
     as_json: AsJson = False,
     with_traceback: WithTraceback = False,
 ) -> None:
@@ -345,13 +332,9 @@ def lock(
     "was shown, or the store, the tools or the hooks cannot be used."
 )
 def inbox(
-    store: Annotated[str, typer.Argument(metavar="STORE", help="A SQLite file, or postgresql://…")],
-    action: Annotated[
-        str | None, typer.Argument(metavar="[approve|edit|cancel]", help="What is decided.")
-    ] = None,
-    which: Annotated[
-        str | None, typer.Argument(metavar="[CONVERSATION/CALL]", help="Of which call.")
-    ] = None,
+    store: Annotated[str, _argument("STORE", "A SQLite file, or postgresql://…")],
+    action: Annotated[str | None, _argument("[approve|edit|cancel]", "What is decided.")] = None,
+    which: Annotated[str | None, _argument("[CONVERSATION/CALL]", "Of which call.")] = None,
     digest: Annotated[str | None, _option("What was shown: 8 digits, or more.", "DIGITS")] = None,
     ticket: Annotated[str | None, _option("Which question was shown: its ticket.", "ID")] = None,
     changes: Annotated[
@@ -370,8 +353,8 @@ def inbox(
 
     An approval is of what was shown: it names the digest, and other arguments are refused.
     """
-    said = {"digest": digest, "ticket": ticket, "reason": reason, "by": by}
-    wish = None if action is None else wish_of(action, which, changes, result, **said)
+    given = {"digest": digest, "ticket": ticket, "reason": reason, "by": by}
+    wish = None if action is None else wish_of(action, which, changes, result, **given)
     with showing(with_traceback), failing(), store_at(store, key_env) as opened:
         if wish is None:
             waiting = opened.waiting()
@@ -395,9 +378,7 @@ def of_store() -> None:
     epilog="Exit codes: 0 the tables are there; 2 they cannot be made, or are of another version."
 )
 def init(
-    address: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="postgresql://…, or a SQLite file.")
-    ],
+    address: Annotated[str, _argument("ADDRESS", "postgresql://…, or a SQLite file.")],
     as_json: AsJson = False,
 ) -> None:
     """Make the tables of a store, if they are not there.
@@ -420,10 +401,8 @@ app.add_typer(mcp, name="mcp")
     "transport or both were named."
 )
 def serve(
-    toolset: Annotated[str, typer.Argument(metavar="TOOLSET", help=_TOOLSET)],
-    stdio: Annotated[
-        bool, typer.Option("--stdio", help="Serve the program that started this process.")
-    ] = False,
+    toolset: ToolsetArgument,
+    stdio: Annotated[bool, _flag("--stdio", "Serve the program that started this.")] = False,
     port: Annotated[
         int | None,
         typer.Option(
@@ -455,12 +434,9 @@ def serve(
 )
 def inspect_mcp(
     server: Annotated[
-        list[str],
-        typer.Argument(metavar="SERVER...", help="Its http address, or the command that runs it."),
+        list[str], _argument("SERVER...", "Its http address, or the command that runs it.")
     ],
-    trusted: Annotated[
-        bool, typer.Option("--trusted", help="Believe what the server says about its risks.")
-    ] = False,
+    trusted: Annotated[bool, _flag("--trusted", "Believe the server about its risks.")] = False,
     only: Annotated[list[str] | None, _option("Take this tool; may be repeated.", "NAME")] = None,
     seconds: Annotated[float, _option("How long it may take.", "SECONDS", "--timeout")] = 30,
     as_json: AsJson = False,

@@ -122,7 +122,7 @@ ACTIONS: Final = ("approve", "edit", "cancel")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What somebody says to a call that waits.
+    """What somebody wants to become of a call that waits.
 
     Attributes:
         action: What is to become of it: one of `ACTIONS`.
@@ -132,7 +132,7 @@ class Wish:
         changes: The arguments that are to change, with their new values.
         result: What the ticket asks for; None if nothing was given.
         reason: Why.
-        by: Who says so.
+        by: Who decides.
     """
 
     action: str
@@ -150,9 +150,9 @@ def wish_of(
     which: str | None,
     changes: list[str] | None,
     result: str | None,
-    **said: str | None,
+    **given: str | None,
 ) -> Wish:
-    """Read what somebody says; `verdict` is what a wish takes as it is.
+    """Read what somebody wants; `given` are the options that need no reading.
 
     Raises:
         Failure: The options do not go together, or one is not of its form.
@@ -172,7 +172,7 @@ def wish_of(
         which=which,
         changes=_changes(changes or ()),
         result=None if result is None else _json_of(result, "--result"),
-        **said,
+        **given,
     )
 
 
@@ -368,32 +368,26 @@ def _check_ticket(waiting: Waiting, wish: Wish) -> None:
 
 def _find(waiting: Sequence[Waiting], wish: Wish) -> Waiting:
     """Find the one call that is meant: ids may hold slashes, and what is shown escaped."""
-    which = wish.which
+    which, given = wish.which, _given_digits(wish)
     found = [each for each in waiting if which in (_name(each), escape_unprintable(_name(each)))]
     # "a/b/c" may be call "c" of conversation "a/b", or "b/c" of "a": ids may hold slashes. Then the
     # digest decides, which the person was shown as well.
-    matches = found
+    if len(found) > 1 and given:
+        found = [each for each in found if _digits(each).startswith(given)] or found
     if len(found) > 1:
-        given = _given_digits(wish)
-        found = [each for each in found if given and _digits(each).startswith(given)]
-        if len(found) != 1:
-            raise Failure(
-                f"`{which}` may be {_either(matches)}. Say which one with `--digest`; if that does "
-                "not tell them apart, decide in your program."
-            )
-    if found:
-        return found[0]
-    near = meant_by(which, map(_name, waiting))
-    raise Failure(f"No call `{which}` waits in this store.{near}")
-
-
-def _either(matches: Iterable[Waiting]) -> str:
-    """Name the calls that are shown alike."""
-    return " or ".join(
-        f"call {each.call_id!r} of conversation {each.id!r} (`{each.tool}`, digest "
-        f"{_digits(each)[:_SHOWN_DIGITS]})"
-        for each in matches
-    )
+        either = " or ".join(
+            f"call {each.call_id!r} of conversation {each.id!r} (`{each.tool}`, digest "
+            f"{_digits(each)[:_SHOWN_DIGITS]})"
+            for each in found
+        )
+        raise Failure(
+            f"`{which}` may be {either}. Name one with `--digest`; if their digests are the same, "
+            "decide in your program."
+        )
+    if not found:
+        near = meant_by(which, map(_name, waiting))
+        raise Failure(f"No call `{which}` waits in this store.{near}")
+    return found[0]
 
 
 def _given_digits(wish: Wish) -> str | None:
