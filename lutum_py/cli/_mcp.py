@@ -118,8 +118,9 @@ def inspect_server(
 
 
 def _unreached(server: Sequence[str], error: BaseException) -> Failure:
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]  # task groups wrap even a single error
+    inner: Sequence[BaseException] = getattr(error, "exceptions", ())
+    if len(inner) == 1:  # task groups wrap even a single error
+        return _unreached(server, inner[0])
     said = cut(words_of(error), 600) or "no message"
     if isinstance(error, LutumError):
         return Failure(said)
