@@ -822,7 +822,7 @@ RAW = {
     "_session/turn_stream.py": "reads an answer while it comes",
     "_transcript/": "keeps them, and shows a file to whoever has it",
     "_view/": "digests them, and estimates their tokens",
-    "cli/_transcript_rules.py": "compares them",
+    "cli/_conversation_file.py": "compares them",
     "dialects/": "sends them",
     "flow/_index.py": "finds again what an earlier call was given, and shows none of it",
     "mcp/_served_call.py": "takes them from a client",

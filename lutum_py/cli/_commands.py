@@ -14,12 +14,10 @@ import typer
 from rich.text import Text
 
 from .. import __version__
-from ..dialects import DIALECTS, Change, Loss, Violation
-from ..errors import HistoryError, MissingExtraError
-from ._atomic_write import write_file
-from ._conversation_file import encoded_for, read_conversation, read_transcript, reading
-from ._exact_json import exact_text
-from ._inbox import decide, waiting_data, waiting_lines, wish_of
+from ..dialects import DIALECTS, Change, Violation
+from ..errors import MissingExtraError
+from ._conversation_file import Conversation, read_conversation, write_file
+from ._inbox import decide, make_store, read_stored, store_at, waiting_data, waiting_lines, wish_of
 from ._inspect import print_schemas, report_on, view_of
 from ._loading import load_named, load_toolset, showing
 from ._lock import DEFAULT_FILE, check_lock, write_lock
@@ -41,7 +39,6 @@ from ._screen import (
     write_traceback,
 )
 from ._show import new_page, page_of, screen_of, shown_file, shown_stored
-from ._stored import make_store, read_stored, store_at
 
 _PLAIN: dict[str, Any] = {
     "no_args_is_help": True,
@@ -56,8 +53,12 @@ app = typer.Typer(
 )
 
 _TOOLSET = "module:Toolset, path/to/file.py:Toolset or module:Outer.Inner."
-_FILE = "A saved transcript or a request body, as JSON; - for standard input."
 _DIALECTS = ", ".join(DIALECTS)
+
+
+def _argument(metavar: str, about: str) -> Any:
+    """Describe a positional argument."""
+    return typer.Argument(metavar=metavar, help=about)
 
 
 def _option(about: str, metavar: str, *names: str) -> Any:
@@ -65,15 +66,33 @@ def _option(about: str, metavar: str, *names: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=about)
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Output = Annotated[str | None, _option("Write to this file.", "OUT", "--output", "-o")]
-OfStore = Annotated[
-    str | None, typer.Argument(metavar="[ID]", help="Names a conversation in a store.")
-]
+def _flag(name: str, about: str) -> Any:
+    """Describe an option that takes no value."""
+    return typer.Option(name, help=about)
+
+
+def _dialect(name: str) -> str:
+    if name in DIALECTS:
+        return name
+    raise typer.BadParameter(f"{name!r} is not one of {_DIALECTS}.")
+
+
+def _dialect_option(about: str) -> Any:
+    about = f"{about}: {_DIALECTS}."
+    return typer.Option(metavar="DIALECT", parser=_dialect, help=about)
+
+
+def _file_argument(saved: str) -> Any:
+    about = f"{saved}, or a request body, as JSON; - for standard input."
+    return _argument("FILE", f"{about} With ID: a store, as `inbox` takes it.")
+
+
+ToolsetArgument = Annotated[str, _argument("TOOLSET", _TOOLSET)]
+AsJson = Annotated[bool, _flag("--json", "Print JSON for programs.")]
+OfStore = Annotated[str | None, _argument("[ID]", "Names a conversation in a store.")]
 KeyEnv = Annotated[str | None, _option("Where the store's key is, such as LUTUM_KEY.", "VARIABLE")]
-WithTraceback = Annotated[
-    bool, typer.Option("--traceback", help="Show the whole traceback of a failing import.")
-]
+RulesOf = Annotated[str | None, _dialect_option("Whose rules apply, if the content does not show")]
+WithTraceback = Annotated[bool, _flag("--traceback", "Show all of a failing import's traceback.")]
 
 
 def run(arguments: Sequence[str] | None) -> int:
@@ -104,35 +123,10 @@ def _of_file(key_env: str | None) -> None:
         raise Failure("`--key-env` is for a conversation in a store: name its ID after the store.")
 
 
-def _write_out(target: str | None, data: bytes) -> str | None:
-    """Write to the file that is named, and give its name; without one to standard output."""
-    if target is None or target == "-":
-        write_bytes(data)
-        return None
-    write_file(Path(target), data)
-    return target
-
-
 def _show_version(is_asked: bool) -> None:
     if is_asked:
         write(sys.stdout, f"lutum_py {__version__}\n")
         raise typer.Exit
-
-
-def _dialect(name: str) -> str:
-    if name in DIALECTS:
-        return name
-    raise typer.BadParameter(f"{name!r} is not one of {_DIALECTS}.")
-
-
-def _dialect_option(about: str, *names: str) -> Any:
-    return typer.Option(*names, metavar="DIALECT", parser=_dialect, help=about)
-
-
-def _file_argument(saved: str) -> Any:
-    store = "With ID: a store, as `inbox` takes it."
-    text = f"{saved}, or a request body, as JSON; - for standard input. {store}"
-    return typer.Argument(metavar="FILE", help=text)
 
 
 def _violation_lines(violations: Iterable[Violation]) -> Iterator[Text]:
@@ -144,26 +138,28 @@ def _violation_lines(violations: Iterable[Violation]) -> Iterator[Text]:
         yield text(f"  remedy:  {violation.remedy}")
 
 
-def _tell_repair(
-    name: str, changes: list[Change], left: list[Violation], written: str | None
-) -> None:
-    """Say on standard error what a repair changed, and what it left."""
+def _about(file: str, conversation: Conversation, left: list[Violation]) -> dict[str, Any]:
+    """Return what programs read first about a conversation."""
+    return {
+        "file": file,
+        "is_transcript": conversation.is_saved,
+        "dialect": conversation.dialect,
+        "clean": not left,
+    }
+
+
+def _report_repair(name: str, changes: list[Change], left: list[Violation]) -> None:
+    """Show on standard error what a repair changed, and what it left."""
     count = counted(len(changes), "change") if changes else "nothing to repair"
     complain(text(f"{name}: {count}" if changes or not left else f"{name}: nothing was repaired"))
     for change in changes:
         complain(text(f"  {change.position}: {change.what} ({change.rule})"))
-    if written is not None:
-        complain(text(f"Written to `{written}`."))
     if left:
         complain(text(f"Not repaired: {counted(len(left), 'violation')}"))
         complain(*_violation_lines(left))
 
 
-_MAY_TELL = "May be left out if the content tells."
-RulesOf = Annotated[str | None, _dialect_option(f"Whose rules apply: {_DIALECTS}. {_MAY_TELL}")]
-
-
-@app.callback(epilog="`lutum COMMAND --help` tells what the exit codes of a command mean.")
+@app.callback(epilog="`lutum COMMAND --help` explains the exit codes of a command.")
 def root(
     version: Annotated[
         bool,
@@ -178,16 +174,10 @@ def root(
     "found, or could not be imported."
 )
 def inspect(
-    toolset: Annotated[str, typer.Argument(metavar="TOOLSET", help=_TOOLSET)],
-    schema: Annotated[
-        str | None, _dialect_option(f"Print what a provider is sent instead: {_DIALECTS}.")
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict/--no-strict", help="With --schema: for the strict mode.")
-    ] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="With --schema: also the tools that are off.")
-    ] = False,
+    toolset: ToolsetArgument,
+    schema: Annotated[str | None, _dialect_option("Print what a provider is sent instead")] = None,
+    strict: Annotated[bool, _flag("--strict/--no-strict", "With --schema: strict mode.")] = False,
+    everything: Annotated[bool, _flag("--all", "With --schema: also tools that are off.")] = False,
     as_json: AsJson = False,
     with_traceback: WithTraceback = False,
 ) -> None:
@@ -227,14 +217,9 @@ def check(
     else:
         conversation, _ = read_stored(file, id, key_env, dialect)
     violations = conversation.check()
-    data = {
-        "file": file,
-        **({} if id is None else {"id": id}),
-        "is_transcript": conversation.is_saved,
-        "dialect": conversation.dialect,
-        "clean": not violations,
-        "violations": [asdict(violation) for violation in violations],
-    }
+    stored = {} if id is None else {"id": id}
+    found = {"violations": list(map(asdict, violations))}
+    data = _about(file, conversation, violations) | stored | found
     count = counted(len(violations), "violation") if violations else "clean"
     answer(
         as_json,
@@ -247,41 +232,29 @@ def check(
 
 @app.command(
     epilog="Exit codes: 0 clean now; 1 something is left that could not be repaired; 2 the file "
-    "cannot be read or written, is not JSON, or of another dialect."
+    "cannot be read, is not JSON, or of another dialect."
 )
 def repair(
-    file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
+    file: Annotated[
+        str,
+        _argument("FILE", "A saved transcript or a request body, as JSON; - for standard input."),
+    ],
     dialect: RulesOf = None,
-    output: Output = None,
-    in_place: Annotated[bool, typer.Option("--in-place", help="Write to FILE itself.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Fix what a provider would refuse.
 
-    The result goes to standard output unless a file is named; what was changed goes to standard
-    error. Whatever needs no repair stays as it is.
+    The result goes to standard output, as JSON; what was changed goes to standard error.
     """
-    if in_place and (output is not None or file == "-"):
-        what = "--output" if output is not None else "standard input"
-        raise Failure(f"`--in-place` does not go with {what}.")
     conversation = read_conversation(file, dialect)
-    data, changes, left = conversation.repair()
-    # A file that needs no repair is not touched: not even its time changes.
-    is_due = bool(changes) or not in_place
-    written = _write_out(file if in_place else output, data) if is_due else None
-    report = {
-        "file": file,
-        "is_transcript": conversation.is_saved,
-        "dialect": conversation.dialect,
-        "written": written,
-        "clean": not left,
-        "changes": [{"position": c.position, "rule": c.rule, "what": c.what} for c in changes],
-        "violations_left": [asdict(violation) for violation in left],
-    }
+    repaired, changes, left = conversation.repair()
+    write_bytes(f"{repaired}\n".encode())
     if as_json:
-        write_json(sys.stderr, report)
+        said = [{"position": c.position, "rule": c.rule, "what": c.what} for c in changes]
+        report = {"changes": said, "violations_left": list(map(asdict, left))}
+        write_json(sys.stderr, _about(file, conversation, left) | report)
     else:
-        _tell_repair(f"{conversation.name} ({conversation.what})", changes, left, written)
+        _report_repair(f"{conversation.name} ({conversation.what})", changes, left)
     raise typer.Exit(1 if left else 0)
 
 
@@ -295,13 +268,8 @@ def show(
     id: OfStore = None,
     dialect: RulesOf = None,
     key_env: KeyEnv = None,
-    html: Annotated[
-        str | None,
-        typer.Option(metavar="OUT", help="Write a page to this file; - for standard output."),
-    ] = None,
-    open_page: Annotated[
-        bool, typer.Option("--open", help="Open the page in the browser.")
-    ] = False,
+    html: Annotated[str | None, _option("Write a page; - for standard output.", "OUT")] = None,
+    open_page: Annotated[bool, _flag("--open", "Open the page in the browser.")] = False,
 ) -> None:
     """Show a conversation, a plan or a request, with all that is wrong with it.
 
@@ -315,68 +283,19 @@ def show(
         shown = shown_stored(*read_stored(file, id, key_env, dialect))
     if html is None and not open_page:
         render(*screen_of(shown))
-        raise typer.Exit(1 if shown.faults else 0)
-    if html == "-" and open_page:
-        raise Failure("`--open` does not go with standard output: name a file.")
-    target = new_page() if html is None else html
-    if "-" not in (file, target) and Path(target).exists() and Path(target).samefile(file):
-        raise Failure(f"`{html}` is what is shown: name another file for the page.")
-    written = _write_out(target, page_of(shown).encode())
-    if written is not None:
-        complain(text(f"Written to `{written}`."))
-    if open_page and not webbrowser.open(Path(written or "").absolute().as_uri()):
-        raise Failure(f"There is no browser to open `{written}`.")
+    elif html == "-":
+        if open_page:
+            raise Failure("`--open` does not go with standard output: name a file.")
+        write_bytes(page_of(shown).encode())
+    else:
+        page = Path(html or new_page())
+        if file != "-" and page.exists() and page.samefile(file):
+            raise Failure(f"`{html}` is what is shown: name another file for the page.")
+        write_file(page, page_of(shown).encode())
+        complain(text(f"Written to `{page}`."))
+        if open_page and not webbrowser.open(page.absolute().as_uri()):
+            raise Failure(f"There is no browser to open `{page}`.")
     raise typer.Exit(1 if shown.faults else 0)
-
-
-@app.command(
-    epilog="Exit codes: 0 converted; 1 the provider of FILE would refuse it; 2 the file cannot be "
-    "read or written, is not JSON, or of another dialect."
-)
-def convert(
-    file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
-    to: Annotated[str, _dialect_option(f"What to write a request of: {_DIALECTS}.")],
-    dialect: Annotated[
-        str | None, _dialect_option(f"What FILE is a request of. {_MAY_TELL}", "--from")
-    ] = None,
-    output: Output = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write a conversation as the body of another provider's request.
-
-    What is written are the messages and instructions, without tools and parameters; to standard
-    output unless a file is named. What could not be carried over goes to standard error.
-    """
-    conversation = read_conversation(file, dialect, "--from")
-    asked = {"file": file, "from": conversation.dialect, "to": to}
-    try:
-        transcript, lost = read_transcript(conversation)
-    except HistoryError as error:
-        if as_json:
-            violations = [asdict(violation) for violation in error.violations]
-            write_json(sys.stderr, {**asked, "violations": violations})
-        else:
-            told = f"{conversation.name} ({conversation.what}) would be refused. Repair it first:"
-            complain(text(told), *_violation_lines(error.violations))
-        raise typer.Exit(1) from error
-    if conversation.has_plan:
-        why = "the open round, with its turn and calls, is left out: it is not committed yet"
-        lost.append(Loss("plan", why))
-    with reading(conversation.name):
-        body = encoded_for(to, transcript)
-        data = exact_text(dict(body), conversation.style).encode()
-    _write_out(output, data)
-    losses = [
-        *({"of": "reading", **asdict(each)} for each in lost),
-        *({"of": "writing", **asdict(each)} for each in body.losses),
-    ]
-    if as_json:
-        write_json(sys.stderr, {**asked, "losses": losses})
-        return
-    count = counted(len(losses), "loss") if losses else "nothing was lost"
-    complain(text(f"{conversation.name} ({conversation.what}) as {to}: {count}"))
-    for each in losses:
-        complain(text(f"  {each['of']} {each['where']}: {each['text']}"))
 
 
 @app.command(
@@ -385,16 +304,11 @@ def convert(
 )
 def lock(
     toolsets: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[TOOLSET]...", help=f"{_TOOLSET} By default those in the file."),
+        list[str] | None, _argument("[TOOLSET]...", f"{_TOOLSET} By default those in the file.")
     ] = None,
     file: Annotated[Path, typer.Option(help="The lock file.")] = DEFAULT_FILE,
-    drop: Annotated[
-        list[str] | None, _option("Lock this one no longer, as the file names it.", "TOOLSET")
-    ] = None,
-    is_check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; say what differs from the file.")
-    ] = False,
+    drop: Annotated[list[str] | None, _option("Lock this one no longer.", "TOOLSET")] = None,
+    is_check: Annotated[bool, _flag("--check", "Write nothing; show what differs.")] = False,
     as_json: AsJson = False,
     with_traceback: WithTraceback = False,
 ) -> None:
@@ -418,13 +332,9 @@ def lock(
     "was shown, or the store, the tools or the hooks cannot be used."
 )
 def inbox(
-    store: Annotated[str, typer.Argument(metavar="STORE", help="A SQLite file, or postgresql://…")],
-    action: Annotated[
-        str | None, typer.Argument(metavar="[approve|edit|cancel]", help="What is decided.")
-    ] = None,
-    which: Annotated[
-        str | None, typer.Argument(metavar="[CONVERSATION/CALL]", help="Of which call.")
-    ] = None,
+    store: Annotated[str, _argument("STORE", "A SQLite file, or postgresql://…")],
+    action: Annotated[str | None, _argument("[approve|edit|cancel]", "What is decided.")] = None,
+    which: Annotated[str | None, _argument("[CONVERSATION/CALL]", "Of which call.")] = None,
     digest: Annotated[str | None, _option("What was shown: 8 digits, or more.", "DIGITS")] = None,
     ticket: Annotated[str | None, _option("Which question was shown: its ticket.", "ID")] = None,
     changes: Annotated[
@@ -443,8 +353,8 @@ def inbox(
 
     An approval is of what was shown: it names the digest, and other arguments are refused.
     """
-    said = {"digest": digest, "ticket": ticket, "reason": reason, "by": by}
-    wish = None if action is None else wish_of(action, which, changes, result, **said)
+    given = {"digest": digest, "ticket": ticket, "reason": reason, "by": by}
+    wish = None if action is None else wish_of(action, which, changes, result, **given)
     with showing(with_traceback), failing(), store_at(store, key_env) as opened:
         if wish is None:
             waiting = opened.waiting()
@@ -468,9 +378,7 @@ def of_store() -> None:
     epilog="Exit codes: 0 the tables are there; 2 they cannot be made, or are of another version."
 )
 def init(
-    address: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="postgresql://…, or a SQLite file.")
-    ],
+    address: Annotated[str, _argument("ADDRESS", "postgresql://…, or a SQLite file.")],
     as_json: AsJson = False,
 ) -> None:
     """Make the tables of a store, if they are not there.
@@ -493,10 +401,8 @@ app.add_typer(mcp, name="mcp")
     "transport or both were named."
 )
 def serve(
-    toolset: Annotated[str, typer.Argument(metavar="TOOLSET", help=_TOOLSET)],
-    stdio: Annotated[
-        bool, typer.Option("--stdio", help="Serve the program that started this process.")
-    ] = False,
+    toolset: ToolsetArgument,
+    stdio: Annotated[bool, _flag("--stdio", "Serve the program that started this.")] = False,
     port: Annotated[
         int | None,
         typer.Option(
@@ -528,12 +434,9 @@ def serve(
 )
 def inspect_mcp(
     server: Annotated[
-        list[str],
-        typer.Argument(metavar="SERVER...", help="Its http address, or the command that runs it."),
+        list[str], _argument("SERVER...", "Its http address, or the command that runs it.")
     ],
-    trusted: Annotated[
-        bool, typer.Option("--trusted", help="Believe what the server says about its risks.")
-    ] = False,
+    trusted: Annotated[bool, _flag("--trusted", "Believe the server about its risks.")] = False,
     only: Annotated[list[str] | None, _option("Take this tool; may be repeated.", "NAME")] = None,
     seconds: Annotated[float, _option("How long it may take.", "SECONDS", "--timeout")] = 30,
     as_json: AsJson = False,

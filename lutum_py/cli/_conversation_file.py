@@ -1,4 +1,4 @@
-"""Read a conversation, see what it is, and apply the rules that it is under.
+"""Read a file, see what it holds, and apply the rules that a conversation is under.
 
 A saved transcript says what it is. The body of a request does not, but most hold something that
 only one dialect has; if none does, the user has to say.
@@ -8,27 +8,35 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from .._text.json import is_array, is_object, parse_json, shorten
-from .._transcript.message import Message
-from .._transcript.request import TranscriptItem, TurnRequest
+from .. import ToolResult, Transcript
+from .._text.json import (
+    ExactNumber,
+    compact_json,
+    is_array,
+    is_object,
+    refuse_constant,
+    shorten,
+)
+from .._transcript.check import checked
+from .._transcript.result import dump_result, make_result
 from .._transcript.saved import PLAN, SESSION, TRANSCRIPT, Saved, open_saved, seal_in_words
-from .._transcript.transcript import Transcript
-from ..dialects import DIALECTS
+from .._transcript.transcript_json import load_item
+from ..dialects import DIALECTS, Change, Loss, Violation
 from ..dialects._facts import Facts, facts_of
-from ..dialects._findings import NOT_SHOWN, Change, EncodedRequest, Loss, Violation
-from ..errors import DialectError, HistoryError, InvalidValueError, SavedDataError
-from ._exact_json import Style, exact_text, read_exact
-from ._screen import Failure, system_reason
-from ._transcript_rules import examine_transcript, repair_transcript
+from ..errors import DialectError, SavedDataError, TranscriptError
+from ..turns import TranscriptItem
+from ._screen import Failure, json_text, system_reason
 
 _OF_THIS_LIBRARY: Final = "lutum_py."
+_UNKNOWN: Final = '"The transcript holds no result for this call; whether it ran is not known."'
+_DAMAGED: Final = "Correct the item by hand, or take the transcript from where it was saved"
 
 
 def dialect_module(dialect: str) -> Any:
@@ -38,16 +46,13 @@ def dialect_module(dialect: str) -> Any:
 
 @contextmanager
 def reading(name: str) -> Generator[None]:
-    """Name the file in what is said about its content.
+    """Name the file in what is wrong with its content.
 
     Raises:
-        HistoryError: The provider would refuse a request; its violations are to be listed.
         Failure: The content cannot be read.
     """
     try:
         yield
-    except HistoryError:
-        raise
     except (DialectError, SavedDataError) as error:
         raise Failure(f"{name} cannot be read: {error}") from error
     except RecursionError:
@@ -60,23 +65,17 @@ class Conversation:
 
     Attributes:
         name: What it is called in messages.
-        data: Its bytes.
-        value: Its JSON, with exact numbers.
-        style: How it is laid out.
+        value: Its JSON.
         is_saved: Whether it is a saved transcript of this library.
         dialect: The dialect whose rules apply; None for a transcript that is checked on its own.
         is_session: Whether it is the transcript in a saved session.
-        has_plan: Whether that session has an open round, whose turn is not in the transcript.
     """
 
     name: str
-    data: bytes
     value: Any
-    style: Style
     is_saved: bool
     dialect: str | None
     is_session: bool = False
-    has_plan: bool = False
 
     @property
     def what(self) -> str:
@@ -95,12 +94,11 @@ class Conversation:
         with reading(self.name):
             return self._violations(self.value)
 
-    def repair(self) -> tuple[bytes, list[Change], list[Violation]]:
+    def repair(self) -> tuple[str, list[Change], list[Violation]]:
         """Fix what can be repaired.
 
         Returns:
-            The bytes to be written (those that were read where nothing changed), what was changed,
-            and what is still wrong.
+            The repaired JSON as text, what was changed, and what is still wrong.
 
         Raises:
             Failure: It is nothing that has rules, or sealed, so that another text would not load.
@@ -112,13 +110,20 @@ class Conversation:
             )
         with reading(self.name):
             if self.is_saved:
-                repaired, changes = repair_transcript(self.value)
+                repaired, changes = _repair_transcript(self.value)
             else:
                 repaired, changes = self._by_dialect("repair", self.value)
-            # The very bytes where nothing changed: `lutum repair` in a script then gives the file
-            # as it was.
-            data = exact_text(repaired, self.style).encode() if changes else self.data
-            return data, changes, self._violations(repaired)
+            return json_text(repaired), changes, self._violations(repaired)
+
+    def transcript(self) -> tuple[Transcript, list[Loss]]:
+        """Read the messages of a request, and what a transcript cannot hold of them.
+
+        Raises:
+            Failure: They cannot be read.
+        """
+        with reading(self.name):
+            read: tuple[Transcript, list[Loss]] = self._by_dialect("read_history", self.value)
+            return read
 
     def _violations(self, value: Any) -> list[Violation]:
         if self.is_saved:
@@ -126,7 +131,7 @@ class Conversation:
             _, found = examine_transcript(value)
             if found or self.dialect is None:
                 return found
-            transcript = Transcript.load_json(exact_text(value, self.style))
+            transcript = Transcript.load_json(compact_json(value))
             value = dialect_module(self.dialect).messages(transcript)
         violations: list[Violation] = self._by_dialect("check", value)
         return violations
@@ -141,33 +146,30 @@ class Conversation:
             ) from error
 
 
-def read_conversation(file: str, dialect: str | None, option: str = "--dialect") -> Conversation:
+def read_conversation(file: str, dialect: str | None) -> Conversation:
     """Read a file, or standard input for `-`.
 
     Args:
         file: The path.
         dialect: What the user says that it is.
-        option: How the command is told so.
 
     Raises:
         Failure: It cannot be read, is not JSON, or belongs to another dialect, or nobody can tell
             about which.
     """
-    return conversation_of(*read_bytes(file), dialect, option)
+    return conversation_of(*read_bytes(file), dialect)
 
 
-def conversation_of(
-    name: str, data: bytes, dialect: str | None, option: str = "--dialect"
-) -> Conversation:
-    """Say what was read.
+def conversation_of(name: str, data: bytes, dialect: str | None) -> Conversation:
+    """Find out what was read.
 
     Raises:
         Failure: As for `read_conversation`.
     """
-    value, style = read_exact(data, name)
+    value = read_json(data, name)
     form = value.get("format") if is_object(value) else None
     if form == TRANSCRIPT.name:
-        return Conversation(name, data, value, style, True, dialect)
+        return Conversation(name, value, True, dialect)
     if form == SESSION.name:
         with reading(name):
             saved = open_saved(data, SESSION)
@@ -181,17 +183,15 @@ def conversation_of(
         raise Failure(
             f"{name} is neither a saved transcript nor a request body: it is {shorten(value)}."
         )
+    names = " or ".join(sorted(possible))
     if dialect is not None and dialect not in possible:
         raise Failure(
-            f"{name} is not a request body of {dialect}; it looks like one of "
-            f"{' or '.join(sorted(possible))}. Say `{option} {min(possible)}`."
+            f"{name} is not a request body of {dialect}; it looks like one of {names}. Say "
+            f"`--dialect {min(possible)}`."
         )
     if dialect is None and len(possible) > 1:
-        raise Failure(
-            f"{name} may be a request body of {' or '.join(sorted(possible))}. Say which with "
-            f"`{option}`."
-        )
-    return Conversation(name, data, value, style, False, dialect or next(iter(possible)))
+        raise Failure(f"{name} may be a request body of {names}. Say which with `--dialect`.")
+    return Conversation(name, value, False, dialect or possible.pop())
 
 
 def session_of(name: str, saved: Saved, dialect: str | None) -> Conversation:
@@ -200,14 +200,7 @@ def session_of(name: str, saved: Saved, dialect: str | None) -> Conversation:
     Raises:
         PlanError: There is none in it.
     """
-    # Written and read once more, because `read_exact` keeps numbers as text, as all that follows
-    # expects them.
-    inner = json.dumps(saved.inner("transcript").data).encode()
-    value, style = read_exact(inner, name)
-    has_plan = saved.inner_or_none("plan") is not None
-    return Conversation(
-        name, inner, value, style, True, dialect, is_session=True, has_plan=has_plan
-    )
+    return Conversation(name, saved.inner("transcript").data, True, dialect, is_session=True)
 
 
 def read_bytes(file: str) -> tuple[str, bytes]:
@@ -221,6 +214,51 @@ def read_bytes(file: str) -> tuple[str, bytes]:
         return name, sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except (OSError, ValueError) as error:
         raise Failure(f"{name} cannot be read: {system_reason(error)}.") from error
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file.
+
+    Raises:
+        Failure: It cannot be written.
+    """
+    try:
+        path.write_bytes(data)
+    except (OSError, ValueError) as error:
+        raise Failure(f"`{path}` cannot be written: {system_reason(error)}.") from error
+
+
+def read_json(data: bytes, name: str) -> Any:
+    """Parse JSON; fractions keep their text, so that a repair writes `1.10` and `1e400` again.
+
+    Raises:
+        Failure: It is not JSON, or an object in it has the same key twice.
+    """
+    if not data.strip():
+        raise Failure(f"{name} is empty, so it is not JSON.")
+    try:
+        with reading(name):
+            return json.loads(
+                data.decode("utf-8-sig"),
+                parse_float=ExactNumber,
+                parse_constant=refuse_constant,
+                object_pairs_hook=_object,
+            )
+    except ValueError as error:
+        is_more = isinstance(error, json.JSONDecodeError) and error.msg == "Extra data"
+        hint = " Of JSON Lines, give one line at a time." if is_more else ""
+        raise Failure(f"{name} is not JSON that can be read: {error}.{hint}") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # JSON readers keep the last of two equal keys. A repair that did so would drop the other,
+    # silently.
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"an object has the key {twice!r} twice")
+    return made
 
 
 def _possible(value: Any) -> set[str]:
@@ -245,43 +283,91 @@ def _is_marked(value: Any, facts: Facts) -> bool:
     return any(is_object(item) and facts.is_own_item(item) for item in listed)
 
 
-def read_transcript(conversation: Conversation) -> tuple[Transcript, list[Loss]]:
-    """Read a saved transcript, or the messages of a request.
+# A saved transcript. Loading one stops at the first fault; here every fault is found, on the JSON
+# as it was saved, so that what is not concerned stays as it is.
+
+
+def examine_transcript(value: Any) -> tuple[list[TranscriptItem | None], list[Violation]]:
+    """Read what can be read of a saved transcript, and find what is wrong with it.
+
+    Args:
+        value: The JSON that `transcript.dump_json()` gave.
+
+    Returns:
+        The items, None for each that is damaged, and every violation, in their order.
 
     Raises:
-        HistoryError: The provider would refuse the request.
-        Failure: It cannot be read.
+        TranscriptError: It has another version, or has no items.
     """
-    with reading(conversation.name):
-        text = exact_text(conversation.value, conversation.style)
-        if conversation.dialect is None or conversation.is_saved:
-            return Transcript.load_json(text), []
-        try:
-            body = parse_json(text)
-        except ValueError as error:  # such as a number that is too long for Python
-            raise Failure(f"{conversation.name} cannot be read: {error}.") from error
-        read: tuple[Transcript, list[Loss]] = dialect_module(conversation.dialect).read_history(
-            body
+    loaded = _load_items(value)
+    violations = [
+        Violation(fault.position, fault.rule, fault.problem, fault.remedy)
+        if not isinstance(loaded[fault.at], TranscriptError)
+        else Violation(
+            fault.position, "damaged_item", str(loaded[fault.at]).removesuffix("."), _DAMAGED
         )
-        return read
+        for fault in checked(loaded).faults
+    ]
+    return [None if isinstance(item, TranscriptError) else item for item in loaded], violations
 
 
-def encoded_for(dialect: str, items: Sequence[TranscriptItem]) -> EncodedRequest:
-    """Make the conversation of a request; if the user has to begin, let the user begin."""
-    encode = dialect_module(dialect).encode_request
+def _repair_transcript(value: Any) -> tuple[Any, list[Change]]:
+    """Fix a saved transcript: each call gets exactly one result, in order.
+
+    A call without a result gets one of the status `indeterminate`. A damaged item, and two calls of
+    one turn that share an id, are left as they are.
+
+    Args:
+        value: The JSON that `transcript.dump_json()` gave; it is not changed.
+
+    Returns:
+        The repaired copy, and what was changed.
+
+    Raises:
+        TranscriptError: It has another version, or has no items.
+    """
+    loaded, entries = _load_items(value), value["items"]
+    found = checked(loaded)
+    # Results are put together again after the turn of their calls; every other item stays where it
+    # is, as the very JSON that was read.
+    results: dict[int, list[Any]] = {}
+    for call in found.calls:
+        metadata = call.metadata
+        if call.result is None:
+            result = dump_result(make_result(metadata, _UNKNOWN, "indeterminate"))
+        else:
+            result = {**entries[call.result], "name": metadata.name}
+            result["arguments"] = metadata.arguments
+        results.setdefault(call.turn, []).append(result)
+    repaired: list[Any] = []
+    for at, item in enumerate(loaded):
+        if not isinstance(item, ToolResult):
+            repaired += [entries[at], *results.get(at, ())]
+    changes = [
+        Change(fault.position, fault.rule, fault.fix)
+        for fault in found.faults
+        if fault.fix is not None
+    ]
+    return {**value, "items": repaired}, changes
+
+
+def _load_items(value: Any) -> list[Any]:
+    """Load each item of a transcript, or return the error that says why it is not one."""
+    version, items = value.get("version"), value.get("items")
+    if type(version) is not int or version != TRANSCRIPT.version:
+        raise TranscriptError(
+            f"The transcript has format version {shorten(version)}; this release reads "
+            f"{TRANSCRIPT.version}. Use the release that saved it."
+        )
+    if not is_array(items):
+        raise TranscriptError(
+            "The transcript has no list of `items`. Is it the text of something else?"
+        )
+    return [_load(entry, at) for at, entry in enumerate(items)]
+
+
+def _load(entry: Any, at: int) -> Any:
     try:
-        body: EncodedRequest = encode(TurnRequest(items=items))
-    # Tried first without: only the encoder of a dialect knows whether its provider lets the model
-    # begin.
-    except InvalidValueError:
-        told = (
-            at
-            for at, item in enumerate(items)
-            if not isinstance(item, Message) or item.role == "user"
-        )
-        first = next(told, len(items))
-        started = [*items[:first], Message("user", NOT_SHOWN), *items[first:]]
-        body = encode(TurnRequest(items=started))
-        why = f"{dialect} wants to hear the user first: a message says that the beginning is lost"
-        return EncodedRequest(body, (Loss(f"items[{first}]", why), *body.losses))
-    return body
+        return load_item(Saved(entry, f"items[{at}]", TranscriptError))
+    except TranscriptError as error:
+        return error

@@ -1,4 +1,4 @@
-"""What waits for a decision in a store: shown to a person, and decided on.
+"""A store that is there: one conversation of it, and what waits for a decision, shown and decided.
 
 A person approves what is on the screen. So a decision names the digest of what was shown, and one
 of other arguments is refused; and nothing that a model wrote can move the cursor or hide a line.
@@ -8,29 +8,120 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from rich.text import Text
 
-from .._call.call import HookOutcome
-from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
-from .._context.suspension import Decision
-from .._round.display import texts_of_lines
+from .. import Decision, HandledCall, RejectedCall, Session, SuspendedCall
+from .._round.display import PlanText, plan_text, texts_of_lines
+from .._round.entries import histories_of
 from .._text.escaping import LINES, escape_unprintable, meant_by
 from .._text.json import compact_json, is_object, read_json
 from ..errors import StaleError
 from ..store import Store, Waiting
+from ..store._records import opened_session
+from ..store._rows import parsed
+from ..store._tree import Tree
+from ..typing import HookOutcome
+from ._conversation_file import Conversation, conversation_of
 from ._loading import load_named, load_toolset
-from ._screen import Failure, text
+from ._screen import Failure, failing, text
+
+
+def store_at(where: str, key_variable: str | None) -> Store:
+    """Open a store that is there; nothing is made.
+
+    Args:
+        where: The path of a SQLite database, or the address of a PostgreSQL one.
+        key_variable: The environment variable that holds the key of the store, if it has one.
+
+    Raises:
+        Failure: There is no such file or no such variable.
+        LutumError: The store cannot be opened.
+    """
+    if "://" not in where and not _is_store(Path(where)):
+        raise Failure(f"There is no store at `{where}`. `open_store` makes one in your program.")
+    key: bytes | None = None
+    if key_variable is not None:
+        found = os.environ.get(key_variable)
+        if not found:
+            raise Failure(f"`--key-env {key_variable}`: there is no such variable, or it is empty.")
+        key = found.encode()
+    # Whether a pooler is there is not asked: for a few statements, preparing them gains nothing.
+    return Store(where, key=key, is_there=True, behind_pooler="://" in where)
+
+
+def make_store(address: str) -> Store:
+    """Open a store, and make its tables if they are not there.
+
+    Raises:
+        LutumError: They cannot be made.
+    """
+    return Store(address, behind_pooler="://" in address)
+
+
+def _is_store(path: Path) -> bool:
+    """Look for the table of a store, and write nothing: it may be the file of somebody else."""
+    if not path.is_file():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            query = "SELECT 1 FROM sqlite_master WHERE name = 'lutum_store'"
+            return database.execute(query).fetchone() is not None
+    except sqlite3.Error:  # the store itself says what is wrong
+        return True
+
+
+def read_stored(
+    where: str, id: str, key_variable: str | None, dialect: str | None
+) -> tuple[Conversation, PlanText | None]:
+    """Read a conversation, and how the calls of its open round stand.
+
+    Without its tools: each row has to fit its seal, and that is all that is known of it. If no
+    session was saved, the conversation is empty.
+
+    Args:
+        where: The store, as `store_at` takes it.
+        id: Names the conversation.
+        key_variable: The environment variable that holds the key of the store.
+        dialect: Whose rules apply as well.
+
+    Raises:
+        Failure: There is no such conversation, it was edited, or is under another key.
+    """
+    with failing(), store_at(where, key_variable) as store:
+        with store._database.read() as rows:
+            head = store._head(rows, id, locked=False)
+            text, record = head.texts(rows, "session", "record")
+            tree = None if record is None else store._round(rows, head)
+            order = rows.all("SELECT follower, call FROM lutum_follower WHERE conversation = ?", id)
+        session = opened_session(text) or Session(id=id)
+        plan = None if tree is None else _plan(parsed(record or "", "of the round"), tree, order)
+    said = session.transcript.dump_json().encode()
+    return conversation_of(f"`{id}`", said, dialect), plan
+
+
+def _plan(kept: Any, tree: Tree, order: Iterable[Any]) -> PlanText:
+    turn, calls = histories_of(kept["record"], [each.data() for each in tree.entries])
+    waits: dict[str, list[str]] = {}
+    for call, before in sorted(order):
+        if call in tree.rows and tree.rows[before].requested_by != call:
+            waits.setdefault(call, []).append(before)
+    return plan_text(turn, calls, waits)
+
 
 ACTIONS: Final = ("approve", "edit", "cancel")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What somebody says to a call that waits.
+    """What somebody wants to become of a call that waits.
 
     Attributes:
         action: What is to become of it: one of `ACTIONS`.
@@ -40,7 +131,7 @@ class Wish:
         changes: The arguments that are to change, with their new values.
         result: What the ticket asks for; None if nothing was given.
         reason: Why.
-        by: Who says so.
+        by: Who decides.
     """
 
     action: str
@@ -58,9 +149,9 @@ def wish_of(
     which: str | None,
     changes: list[str] | None,
     result: str | None,
-    **said: str | None,
+    **given: str | None,
 ) -> Wish:
-    """Read what somebody says; `verdict` is what a wish takes as it is.
+    """Read what somebody wants; `given` are the options that need no reading.
 
     Raises:
         Failure: The options do not go together, or one is not of its form.
@@ -80,7 +171,7 @@ def wish_of(
         which=which,
         changes=_changes(changes or ()),
         result=None if result is None else _json_of(result, "--result"),
-        **said,
+        **given,
     )
 
 
@@ -276,32 +367,26 @@ def _check_ticket(waiting: Waiting, wish: Wish) -> None:
 
 def _find(waiting: Sequence[Waiting], wish: Wish) -> Waiting:
     """Find the one call that is meant: ids may hold slashes, and what is shown escaped."""
-    which = wish.which
+    which, given = wish.which, _given_digits(wish)
     found = [each for each in waiting if which in (_name(each), escape_unprintable(_name(each)))]
     # "a/b/c" may be call "c" of conversation "a/b", or "b/c" of "a": ids may hold slashes. Then the
     # digest decides, which the person was shown as well.
-    matches = found
+    if len(found) > 1 and given:
+        found = [each for each in found if _digits(each).startswith(given)] or found
     if len(found) > 1:
-        given = _given_digits(wish)
-        found = [each for each in found if given and _digits(each).startswith(given)]
-        if len(found) != 1:
-            raise Failure(
-                f"`{which}` may be {_either(matches)}. Say which one with `--digest`; if that does "
-                "not tell them apart, decide in your program."
-            )
-    if found:
-        return found[0]
-    near = meant_by(which, map(_name, waiting))
-    raise Failure(f"No call `{which}` waits in this store.{near}")
-
-
-def _either(matches: Iterable[Waiting]) -> str:
-    """Name the calls that are shown alike."""
-    return " or ".join(
-        f"call {each.call_id!r} of conversation {each.id!r} (`{each.tool}`, digest "
-        f"{_digits(each)[:_SHOWN_DIGITS]})"
-        for each in matches
-    )
+        either = " or ".join(
+            f"call {each.call_id!r} of conversation {each.id!r} (`{each.tool}`, digest "
+            f"{_digits(each)[:_SHOWN_DIGITS]})"
+            for each in found
+        )
+        raise Failure(
+            f"`{which}` may be {either}. Name one with `--digest`; if their digests are the same, "
+            "decide in your program."
+        )
+    if not found:
+        near = meant_by(which, map(_name, waiting))
+        raise Failure(f"No call `{which}` waits in this store.{near}")
+    return found[0]
 
 
 def _given_digits(wish: Wish) -> str | None:

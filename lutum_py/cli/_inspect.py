@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import typer
@@ -12,20 +12,18 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from .._call.selector import AnySelector
+from .. import ToolAvailability, ToolDef, Toolset
 from .._compat.type_words import bounds_of, named_types, type_words
-from .._schema.capabilities import risk_of
-from .._schema.definition import ToolDef
 from .._schema.schema_reader import merged_part
-from .._session.toolset import Toolset
 from .._text.json import compact_json, cut
-from .._toolsets.offer import ToolAvailability
-from .._toolsets.toolset_meta import ToolsetMeta
-from .._transcript.result_cap import ResultCap
+from ..capabilities import risk_of
 from ..dialects import DIALECTS
 from ..dialects._facts import facts_of
 from ..errors import ToolDefinitionError
+from ..typing import AnySelector
+from ..window import ResultCap
 from ._conversation_file import dialect_module
+from ._loading import is_toolset
 from ._screen import complain, counted, text, write_json
 
 _ESTIMATE: Final = (
@@ -44,9 +42,8 @@ def report_on(toolset: type[Toolset], reference: str) -> dict[str, Any]:
     Returns:
         Plain JSON data; its keys are documented in the page on the command line.
     """
-    # Paths begin at the toolset that was named: of `app:Desk.mail`, the tool `mail.send` is `send`.
-    start = len(toolset._path)
-    tools = [_reported(selector, start) for selector in toolset]
+    groups = dict(_groups(toolset, ""))
+    tools = [_reported(selector, groups) for selector in toolset]
     return {
         "format": "lutum_py.inspect",
         "version": 1,
@@ -54,7 +51,7 @@ def report_on(toolset: type[Toolset], reference: str) -> dict[str, Any]:
         "name": toolset._origin.__qualname__,
         "description": (toolset.__doc__ or "").strip(),
         "tools": tools,
-        "groups": list(_reported_groups(toolset, start)),
+        "groups": [_reported_group(path, group) for path, group in groups.items()],
         "totals": {
             "tools": len(tools),
             "on": sum(tool["on"] for tool in tools),
@@ -71,25 +68,31 @@ def _tokens(tools: Iterable[dict[str, Any]]) -> int:
     return sum(tool["estimated_tokens"] for tool in tools)
 
 
-def _reported_groups(toolset: ToolsetMeta, start: int) -> Iterable[dict[str, Any]]:
-    """Describe each nested toolset, the outer ones first."""
-    for member in toolset._members.values():
-        if not isinstance(member, AnySelector):
-            yield {
-                "path": ".".join(member._path[start:]),
-                "name": member._origin.__qualname__,
-                "description": (member.__doc__ or "").strip(),
-                "on": any(not selector.is_off for selector in member),
-                "deferred": any(selector.is_deferred for selector in member),
-            }
-            yield from _reported_groups(member, start)
+def _groups(toolset: type[Toolset], around: str) -> Iterator[tuple[str, type[Toolset]]]:
+    """Yield each nested toolset with its path, the outer ones first."""
+    # Paths begin at the toolset that was named: of `app:Desk.mail`, the tool `mail.send` is `send`.
+    for name, member in vars(toolset).items():
+        if not name.startswith("_") and is_toolset(member):
+            yield f"{around}{name}", member
+            yield from _groups(member, f"{around}{name}.")
 
 
-def _reported(selector: AnySelector, start: int) -> dict[str, Any]:
+def _reported_group(path: str, group: type[Toolset]) -> dict[str, Any]:
+    return {
+        "path": path,
+        "name": group._origin.__qualname__,
+        "description": (group.__doc__ or "").strip(),
+        "on": any(not selector.is_off for selector in group),
+        "deferred": any(selector.is_deferred for selector in group),
+    }
+
+
+def _reported(selector: AnySelector, groups: Mapping[str, type[Toolset]]) -> dict[str, Any]:
+    around = max((path for path, group in groups.items() if selector in group), key=len, default="")
     definition = selector.definition
     schema, output = definition.input_schema, definition.output_schema
     sent = {"name": definition.name, "description": definition.description, "input_schema": schema}
-    stand_ins = {each: facts_of(each).wire_name(selector.name) for each in DIALECTS}
+    stand_ins = {each: dialect_module(each).wire_name(selector.name) for each in DIALECTS}
     cap = selector.options.result_cap
     kept = isinstance(cap, ResultCap) and {
         "max_bytes": cap.max_bytes,
@@ -98,7 +101,7 @@ def _reported(selector: AnySelector, start: int) -> dict[str, Any]:
     return {
         "name": selector.name,
         "sent_as": {each: out for each, out in stand_ins.items() if out != selector.name},
-        "path": ".".join(selector.path[start:]),
+        "path": f"{around}.{selector.path[-1]}".removeprefix("."),
         "on": not selector.is_off,
         "deferred": selector.is_deferred,
         "summary": definition.description.strip().partition("\n\n")[0].replace("\n", " "),

@@ -10,9 +10,9 @@ from collections.abc import Generator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
-from .._session.toolset import Toolset
+from .. import Toolset
 from .._text.escaping import meant_by, words_of
 from .._text.json import cut, shorten
 from ._screen import Failure, write_traceback
@@ -53,12 +53,11 @@ def load_toolset(reference: str) -> type[Toolset]:
     """
     with _looking_at(reference):
         module, found = _named(reference)
-        if not _is_toolset(found):
+        if not is_toolset(found):
             kind = "a class" if isinstance(found, type) else f"of type `{type(found).__name__}`"
             hint = _hint(module, reference.rpartition(":")[0])
             raise Failure(f"`{reference}` is not a toolset: it is {kind}. {hint}.")
-        toolset: type[Toolset] = found
-        return toolset
+        return found
 
 
 def load_named(reference: str) -> Any:
@@ -119,11 +118,12 @@ def _toolsets_in(owner: Any) -> list[str]:
     return [
         name
         for name, value in held.items()
-        if _is_toolset(value) and value is not Toolset and not name.startswith("_")
+        if is_toolset(value) and value is not Toolset and not name.startswith("_")
     ]
 
 
-def _is_toolset(value: Any) -> bool:
+def is_toolset(value: Any) -> TypeGuard[type[Toolset]]:
+    """Whether a value, which may be anything, is a toolset."""
     # By `type`: an object may lie about its class, or raise when it is asked for it.
     return issubclass(type(value), type) and issubclass(value, Toolset)
 

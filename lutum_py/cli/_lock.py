@@ -16,17 +16,14 @@ from typing import Any, Final, Literal
 
 from rich.text import Text
 
-from .._call.selector import AnySelector
+from .. import ToolDef, ToolMetadata, Toolset
 from .._compat.changes import FieldChange, changes_between
 from .._compat.verdict import Verdict, judge
-from .._schema.definition import ToolDef
-from .._session.toolset import Toolset
 from .._text.json import canonical_json, compact_json, cut, is_array, is_object
-from .._transcript.assistant import ToolMetadata
 from .._transcript.saved import Saved
 from ..errors import LutumError, SavedDataError
-from ._atomic_write import write_file
-from ._exact_json import read_exact
+from ..typing import AnySelector
+from ._conversation_file import read_json, write_file
 from ._loading import ImportFailure, load_toolset
 from ._screen import Failure, answer, complain, counted, json_text, system_reason, text
 
@@ -141,7 +138,7 @@ def _read_lock(path: Path) -> Lock:
     except OSError as error:
         raise Failure(f"{name} cannot be read: {system_reason(error)}.") from error
     try:
-        value, _ = read_exact(data, name)
+        value = read_json(data, name)
     except Failure as failure:
         raise _DamagedLock(str(failure), path) from None
     try:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from .._schema.capabilities import risk_of
-from .._session.toolset import Toolset
+from .. import Toolset
 from .._text.escaping import words_of
 from .._text.json import cut
+from ..capabilities import risk_of
 from ..errors import DeveloperError, LutumError, MissingExtraError, MisuseError
-from ..execution._outcome import sole
 from ._screen import Failure, answer, complain, counted, system_reason, text
 
 if TYPE_CHECKING:
@@ -119,12 +118,14 @@ def inspect_server(
 
 
 def _unreached(server: Sequence[str], error: BaseException) -> Failure:
-    meant = sole(error) if isinstance(error, Exception) else error
-    said = cut(words_of(meant), 600) or "no message"
-    if isinstance(meant, LutumError):
+    inner: Sequence[BaseException] = getattr(error, "exceptions", ())
+    if len(inner) == 1:  # task groups wrap even a single error
+        return _unreached(server, inner[0])
+    said = cut(words_of(error), 600) or "no message"
+    if isinstance(error, LutumError):
         return Failure(said)
     return Failure(
-        f"The server `{' '.join(server)}` cannot be listed: {type(meant).__name__}: {said}. Give "
+        f"The server `{' '.join(server)}` cannot be listed: {type(error).__name__}: {said}. Give "
         "its http address, or the command that runs it."
     )
 

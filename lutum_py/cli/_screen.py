@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import traceback
@@ -16,6 +15,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from .._text.escaping import LINES, escape_unprintable, escape_unprintable_json
+from .._text.json import exact_json
 from ..errors import LutumError
 
 _PIPED_WIDTH: Final = 100
@@ -62,7 +62,7 @@ def counted(count: int, what: str) -> str:
 
 def json_text(data: Any) -> str:
     """Encode data as JSON that people read, with everything escaped that does not print."""
-    return escape_unprintable_json(json.dumps(data, ensure_ascii=False, indent=2))
+    return escape_unprintable_json(exact_json(data, ensure_ascii=False, indent=2))
 
 
 def render(*shown: RenderableType) -> None:

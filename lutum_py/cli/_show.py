@@ -17,36 +17,31 @@ from typing import Any, Final
 
 from rich.text import Text
 
+from .. import AssistantTurn, ToolResult, Usage
 from .._round.display import PlanText, read_plan
 from .._text.escaping import LINES, escape_unprintable
 from .._text.html import Entry, Part, Remark, Section, left_out, page, preview_of
-from .._text.json import is_array, is_object, read_json
-from .._transcript.assistant import AssistantTurn, Usage
+from .._text.json import exact_json, is_array, is_object, read_json
 from .._transcript.display import entry_of, usage_in_words
-from .._transcript.request import TranscriptItem
-from .._transcript.result import ToolResult
 from .._transcript.saved import PLAN, SESSION, Saved, open_saved, seal_in_words
+from ..dialects import Violation
 from ..dialects._facts import facts_of
-from ..dialects._findings import Violation
-from ..errors import HistoryError, PlanError
+from ..errors import PlanError
+from ..turns import TranscriptItem
 from ._conversation_file import (
     Conversation,
     conversation_of,
+    examine_transcript,
     read_bytes,
-    read_transcript,
     reading,
     session_of,
 )
-from ._exact_json import Style, exact_text
 from ._screen import Failure, counted, text
-from ._transcript_rules import examine_transcript
 
 _ITEMS: Final = ("item", "who", "what")
 _CALLS: Final = ("call", "tool and state", "arguments and why")
 _AT: Final = re.compile(r"(\w+)\[(\d+)\]")
 _LISTED: Final = 20
-_ONE_LINE: Final = Style(None, " ", " ", False, "\n", "")
-_LINES: Final = Style("  ", " ", " ", False, "\n", "")
 _WIDTH: Final = 72
 _TOLD: Final = (
     "What is here is what the file says; secrets that a call needs are in it, too. Without the "
@@ -124,8 +119,8 @@ class Shown:
         items: list[TranscriptItem] | None = None
         if not violations:
             try:
-                transcript, losses = read_transcript(conversation)
-            except (Failure, HistoryError) as error:
+                transcript, losses = conversation.transcript()
+            except Failure as error:
                 self.remarks.append(Remark("bad", "As it stands", str(error)))
             else:
                 items = list(transcript)
@@ -245,8 +240,10 @@ def _raw_entry(at: int, message: Any) -> Entry:
 def _json_part(label: str, value: Any) -> Part:
     if isinstance(value, str):
         return Part(label, value)
-    words = exact_text(value, _ONE_LINE)
-    return Part(label, words if len(words) <= _WIDTH else exact_text(value, _LINES), "code")
+    words = exact_json(value, ensure_ascii=False)
+    if len(words) > _WIDTH:
+        words = exact_json(value, ensure_ascii=False, indent=2)
+    return Part(label, words, "code")
 
 
 def _counts(items: Sequence[TranscriptItem]) -> tuple[tuple[str, str], ...]:

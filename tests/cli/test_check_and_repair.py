@@ -84,8 +84,8 @@ def test_hostile_text_commands_no_terminal(lutum: Lutum, tmp_path: Path) -> None
     for ran in (
         lutum("check", name),
         lutum("check", name, "--json"),
-        lutum("repair", name, "-o", f"{hostile}.out"),
-        lutum("repair", name, "-o", f"{hostile}.out", "--json"),
+        lutum("repair", name),
+        lutum("repair", name, "--json"),
         lutum("check", hostile),
         lutum("inspect", hostile),
         lutum("inspect", f"{hostile}:{hostile}"),
@@ -151,8 +151,8 @@ def test_a_body_that_tells_its_dialect_needs_no_option(lutum: Lutum) -> None:
 
 
 def test_a_repair_changes_nothing_else(lutum: Lutum, tmp_path: Path) -> None:
-    """Numbers, order of keys, characters and layout stay; what was changed is on standard error."""
-    text = json.dumps(CHAT, indent=3, ensure_ascii=False).replace("0.1", "0.10")
+    """Numbers, characters and the order of keys stay; the changes are on standard error."""
+    text = json.dumps(CHAT, indent=2, ensure_ascii=False).replace("0.1", "0.10")
     file = tmp_path / "body.json"
     file.write_text(text + "\n", encoding="utf-8")
     ran = lutum("repair", "body.json")
@@ -162,37 +162,72 @@ def test_a_repair_changes_nothing_else(lutum: Lutum, tmp_path: Path) -> None:
         "  messages[1].tool_calls[0]: added a result that says that its outcome is unknown"
         " (call_without_result)\n"
     )
-    kept, _, added = ran.out.partition('\n      },\n      {\n         "role": "tool"')
+    kept, _, added = ran.out.partition('\n    },\n    {\n      "role": "tool"')
     assert text.startswith(kept)
-    assert added.endswith("\n      }\n   ]\n}\n")
+    assert added.endswith("\n    }\n  ]\n}\n")
     assert openai_chat.check(json.loads(ran.out)) == []
     assert file.read_text(encoding="utf-8") == text + "\n"
+    again = lutum("repair", "-", stdin=ran.out.encode())
+    assert (again.code, again.out) == (0, ran.out)
+    assert again.err == "standard input (request body of openai_chat): nothing to repair\n"
 
 
-def test_where_the_repaired_body_goes(lutum: Lutum, tmp_path: Path) -> None:
-    """`-o` writes another file, `--in-place` the file itself, `-o -` standard output."""
-    file = tmp_path / "body.json"
-    file.write_text(json.dumps(CHAT), encoding="utf-8")
-    printed = lutum("repair", "body.json", "-o", "-")
-    ran = lutum("repair", "body.json", "-o", "out.json", "--json")
-    assert (ran.code, ran.out) == (0, "")
-    report = json.loads(ran.err)
-    assert (report["written"], report["clean"], len(report["changes"])) == ("out.json", True, 1)
-    assert (tmp_path / "out.json").read_bytes().decode() == printed.out
-    told = lutum("repair", "body.json", "--in-place")
-    assert (told.code, told.out) == (0, "")
-    assert "Written to `body.json`.\n" in told.err
-    assert file.read_bytes().decode() == printed.out
-    again = lutum("repair", "body.json", "--in-place")
-    assert (again.code, again.out) == (0, "")
-    assert again.err == "`body.json` (request body of openai_chat): nothing to repair\n"
+def test_programs_read_what_a_repair_changed(lutum: Lutum) -> None:
+    """With `--json` the changes stand on standard error as JSON, and the result is the same."""
+    printed = lutum("repair", "-", stdin=json.dumps(CHAT).encode())
+    ran = lutum("repair", "-", "--json", stdin=json.dumps(CHAT).encode())
+    assert (ran.code, ran.out) == (0, printed.out)
+    _, (change,) = openai_chat.repair(CHAT)
+    assert json.loads(ran.err) == {
+        "file": "-",
+        "is_transcript": False,
+        "dialect": "openai_chat",
+        "clean": True,
+        "changes": [{"position": change.position, "rule": change.rule, "what": change.what}],
+        "violations_left": [],
+    }
 
 
-def test_what_is_clean_is_copied_byte_for_byte(lutum: Lutum) -> None:
-    """Where nothing is to be repaired, the very bytes come out, however odd their layout."""
-    data = b'[ {"role":"user" ,"content":"1.50"}  ] \n'
-    ran = lutum("repair", "-", "--dialect", "openai_chat", stdin=data)
-    assert ran.out.encode() == data
+NUMBERS = '[1.10, 1e400, 0.1000000000000000055, 12345678901234567890123, {"e": 1E+2}]'
+
+
+def test_numbers_keep_their_text(lutum: Lutum) -> None:
+    """Numbers that Python would round, or that are beyond a float, come out as they went in."""
+    body = json.dumps({"metadata": "HERE", "messages": [TURN]}).replace('"HERE"', NUMBERS)
+    ran = lutum("repair", "-", stdin=body.encode())
+    assert ran.code == 0
+    assert "".join(NUMBERS.split()) in "".join(ran.out.split())
+
+
+def test_lone_surrogates_keep_their_escape(lutum: Lutum) -> None:
+    """Half of a surrogate pair, which a dialect would replace, stays in a saved transcript."""
+    item = {"type": "message", "role": "user", "text": "é\ud800"}
+    saved = {"format": "lutum_py.transcript", "version": 1, "items": [item]}
+    ran = lutum("repair", "-", stdin=json.dumps(saved).encode())
+    assert ran.code == 0
+    assert '"é\\ud800"' in ran.out
+    assert json.loads(ran.out) == saved
+
+
+NO_JSON = {
+    b"": "is empty",
+    b" \n": "is empty",
+    b"not json": "is not JSON that can be read: Expecting value",
+    b'{"a": NaN}': "NaN is not a value that JSON has",
+    b'{"a": 1, "b": 2, "a": 3}': "an object has the key 'a' twice",
+    b'["\xff"]': "can't decode byte 0xff in position 2",
+    b"[" * 100_000: "is nested too deeply",
+    b"9" * 5000: "Exceeds the limit",
+}
+
+
+def test_what_is_no_json_is_told(lutum: Lutum) -> None:
+    """Everything that cannot be read is refused, and the reason is given."""
+    for data, told in NO_JSON.items():
+        ran = lutum("check", "-", stdin=data)
+        assert (ran.code, ran.out) == (2, ""), data[:40]
+        assert ran.err.startswith("lutum: standard input "), (data[:40], ran.err)
+        assert told in ran.err, (data[:40], ran.err)
 
 
 def test_what_a_dialect_cannot_read_is_told(lutum: Lutum, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,24 +242,6 @@ def test_what_a_dialect_cannot_read_is_told(lutum: Lutum, monkeypatch: pytest.Mo
     assert ran.err == (
         "lutum: standard input is not a request body of openai_chat: expected a request body.\n"
     )
-
-
-@pytest.mark.parametrize(
-    "flags", [["body.json", "--in-place", "-o", "out.json"], ["-", "--in-place"]]
-)
-def test_in_place_of_what(lutum: Lutum, flags: list[str]) -> None:
-    """`--in-place` with another place to write to, or without a file, is refused."""
-    ran = lutum("repair", *flags)
-    assert ran.code == 2
-    assert "`--in-place` does not go with " in ran.err
-
-
-def test_an_output_that_cannot_be_written(lutum: Lutum, tmp_path: Path) -> None:
-    """A path that cannot be written to gives exit code 2."""
-    (tmp_path / "body.json").write_text(json.dumps(CHAT), encoding="utf-8")
-    ran = lutum("repair", "body.json", "-o", "no/out.json")
-    assert ran.code == 2
-    assert "`no/out.json` cannot be written: no such file or directory." in ran.err
 
 
 def spoiled(items: list[Any], at: int) -> dict[str, list[Any]]:
@@ -255,7 +272,7 @@ def test_recorded_requests(lutum: Lutum, dialect: str) -> None:
         body = json.dumps(one.request, ensure_ascii=False).encode()
         flags = ["-", "--dialect", dialect]
         assert lutum("check", *flags, stdin=body).code == 0, one.id
-        assert lutum("repair", *flags, stdin=body).out.encode() == body, one.id
+        assert json.loads(lutum("repair", *flags, stdin=body).out) == one.request, one.id
         at = result_at(one.request[key], dialect)
         if at is None:
             continue
@@ -289,9 +306,10 @@ def test_json_lines_are_called_so(lutum: Lutum) -> None:
     for end in ("", "\n"):
         ran = lutum("check", "-", stdin=f"{line}\n{line}{end}".encode())
         assert (ran.code, ran.out) == (2, ""), repr(end)
-        assert "standard input is JSON Lines, a value on each line" in ran.err, repr(end)
-    for broken in ("{", "1\n2", f"{line}\n{{"):
-        assert "standard input is not JSON: " in lutum("check", "-", stdin=broken.encode()).err
+        assert "Of JSON Lines, give one line at a time." in ran.err, repr(end)
+    told = lutum("check", "-", stdin=b"{").err
+    assert told.startswith("lutum: standard input is not JSON that can be read: ")
+    assert "JSON Lines" not in told
 
 
 def test_another_dialect_is_no_value_error(lutum: Lutum) -> None:
@@ -323,7 +341,7 @@ def test_numbers_that_become_text_are_the_numbers_that_were_sent(
     lutum: Lutum, tmp_path: Path
 ) -> None:
     """An integer of thousands of digits, or one beyond a float, is written as it was."""
-    numbers = f'{{"a":{"9" * 5000},"b":1.10,"c":[-1e400]}}'
+    numbers = f'{{"a":{"9" * 4000},"b":1.10,"c":[-1e400]}}'
     call = {**CALL, "function": {"name": "f", "arguments": "HERE"}}
     turn, result = {**TURN, "tool_calls": [call]}, {**RESULT, "content": "HERE"}
     body = json.dumps({"messages": [CHAT["messages"][0], turn, result]})

@@ -184,6 +184,8 @@ def test_rules_are_shown_in_the_order_in_which_they_are_asked(lutum: Lutum, tmp_
         "at_most",
     ]
     tools = json.loads(lutum("inspect", "ruled:Tools", "--json").out)["tools"]
+    paths = ["ruled.pay", "ruled.look", "plain.pay", "plain.look"]
+    assert [tool["path"] for tool in tools] == paths
     assert [tool["rules"] for tool in tools] == [["at_most", "of_all"], ["of_all"], ["at_most"], []]
 
 
@@ -194,6 +196,9 @@ def test_a_nested_toolset_can_be_shown_alone(lutum: Lutum) -> None:
     assert "deep: nested toolset Inner" in ran.out
     assert "my_find  on" in ran.out
     assert "remove" not in ran.out
+    report = json.loads(lutum("inspect", "tools:Tools.group", "--json").out)
+    assert [tool["path"] for tool in report["tools"]] == ["deep.find_place"]
+    assert [group["path"] for group in report["groups"]] == ["deep"]
 
 
 def test_an_empty_toolset_has_no_tools(lutum: Lutum) -> None:

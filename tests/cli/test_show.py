@@ -143,8 +143,8 @@ def test_a_saved_turn_may_hold_fractions(lutum: Lutum, tmp_path: Path, dialect: 
     transcript = Transcript()
     transcript.append_turn(import_module(DIALECTS[dialect]).decode(response))
     (tmp_path / "saved.json").write_text(transcript.dump_json(), encoding="utf-8")
-    for command in (["show"], ["check"], ["repair", "-o", "out.json"]):
-        ran = lutum(*command[:1], "saved.json", *command[1:])
+    for command in ("show", "check", "repair"):
+        ran = lutum(command, "saved.json")
         assert ran.code == 0, ran.err
 
 
@@ -593,6 +593,9 @@ def test_the_page_goes_to_a_file_or_the_browser(
     assert lutum("show", "b.json", "--open", "--html", "-").code == 2
     monkeypatch.setattr("webbrowser.open", lambda url: False)
     assert "no browser" in lutum("show", "b.json", "--open").err
+    ran = lutum("show", "b.json", "--html", "no/out.html")
+    told = "lutum: `no/out.html` cannot be written: no such file or directory.\n"
+    assert (ran.code, ran.out, ran.err) == (2, "", told)
 
 
 def test_the_page_never_replaces_what_it_shows(lutum: Lutum, tmp_path: Path) -> None:

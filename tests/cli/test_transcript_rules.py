@@ -147,7 +147,7 @@ def test_the_commands_take_a_transcript(lutum: Lutum, tmp_path: Path) -> None:
     assert found.code == 1
     assert "items[1].tool_calls[0]  call_without_result" in found.out
     assert "items[3]  damaged_item" in found.out
-    repaired = lutum("repair", "broken.json", "-o", "out.json")
+    repaired = lutum("repair", "broken.json")
     assert repaired.code == 1
     assert "added a result of the status `indeterminate`" in repaired.err
     assert "Not repaired: 1 violation\n\nitems[4]  damaged_item" in repaired.err

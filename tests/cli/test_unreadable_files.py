@@ -18,7 +18,6 @@ COMMANDS: dict[str, list[str]] = {
     "repair": ["repair", "FILE", "--dialect", "openai_chat"],
     "show": ["show", "FILE", "--dialect", "openai_chat"],
     "show as a page": ["show", "FILE", "--html", "-"],
-    "convert": ["convert", "FILE", "--from", "openai_chat", "--to", "anthropic_messages"],
     "lock --check": ["lock", "--check", "--file", "FILE"],
     "lock": ["lock", "--file", "FILE"],
     "inbox": ["inbox", "FILE"],
@@ -98,19 +97,6 @@ def test_a_file_that_is_none_is_named(lutum: Lutum, tmp_path: Path) -> None:
             assert str(file) in ran.err.replace("\n", ""), (command, ran)
 
 
-def test_a_long_number_is_no_error_of_the_command(lutum: Lutum, tmp_path: Path) -> None:
-    """What Python cannot hold is not carried to another provider, and the reason is told."""
-    file = tmp_path / "kept.json"
-    call = {"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 1}}
-    said = [{"role": "user", "content": "Add."}, {"role": "assistant", "content": [call]}]
-    told = {"type": "tool_result", "tool_use_id": "c1", "content": "1"}
-    body = json.dumps([*said, {"role": "user", "content": [told]}])
-    file.write_text(body.replace('"a": 1', f'"a": {"9" * 5000}'))
-    ran = lutum("convert", str(file), "--to", "openai_chat")
-    assert ran.code == 2
-    assert f"`{file}` cannot be read: number out of range" in ran.err.replace("\n", " ")
-
-
 def test_a_file_of_a_toolset_is_named_as_it_was_given(lutum: Lutum, tmp_path: Path) -> None:
     """A module that lacks the toolset is told by its path, if that is how it was named."""
     file = tmp_path / "lacking.py"
@@ -118,21 +104,20 @@ def test_a_file_of_a_toolset_is_named_as_it_was_given(lutum: Lutum, tmp_path: Pa
     assert f"`{file}` has no `Tools`." in lutum("inspect", f"{file}:Tools").err.replace("\n", "")
 
 
-@pytest.mark.parametrize("command", ["check", "repair", "convert"])
+@pytest.mark.parametrize("command", ["check", "repair"])
 def test_what_was_saved_and_is_no_conversation_is_told_by_its_name(
     lutum: Lutum, tmp_path: Path, command: str
 ) -> None:
     """A plan, a view or a lock file is not taken for a request body of some provider."""
     plan = Shop.read_turn(turn(*adds(1))).round.plan()  # type: ignore[union-attr]
     lock = '{"format": "lutum_py.lock", "version": 1, "toolsets": {}}'
-    to = ["--to", "anthropic_messages"] if command == "convert" else []
     for kind, text in (
         ("plan", plan.dump_json()),
         ("view", View().dump_json()),
         ("lock", lock),
     ):
         (tmp_path / "saved.json").write_text(text, encoding="utf-8")
-        ran = lutum(command, "saved.json", *to)
+        ran = lutum(command, "saved.json")
         assert ran.code == 2
         assert f"`saved.json` holds no conversation: its format is 'lutum_py.{kind}'" in ran.err
         assert ("`lutum show` shows" in ran.err) is (kind == "plan")
