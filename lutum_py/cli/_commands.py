@@ -380,8 +380,8 @@ def convert(
 
 
 @app.command(
-    epilog="Exit codes: 0 written, or nothing changed; 1 with --check: a tool was added, removed "
-    "or changed; 2 a toolset or the lock file cannot be read."
+    epilog="Exit codes: 0 written, or nothing changed; 1 with --check: a tool was added, removed, "
+    "renamed or changed; 2 a toolset or the lock file cannot be read."
 )
 def lock(
     toolsets: Annotated[
@@ -401,8 +401,8 @@ def lock(
     """Keep tool schemas in a file, to see changes.
 
     Commit the file. Toolsets that are named are written again or added; the others in it stay. With
-    --check, each tool that was added, removed or changed is shown field by field, and whether a
-    call that was valid before would still decode.
+    --check, each tool that was added, removed, renamed or changed is shown field by field, and
+    whether the change can break a call.
     """
     named, dropped = toolsets or (), drop or ()
     if is_check and dropped:
