@@ -113,7 +113,7 @@ class _Comparison:
             changes = list(self._values(old, new, path))
             yield from changes
             if changes:
-                self._met[pair] = [FieldChange("", "type", f"changed as {path}", worst_of(changes))]
+                self._met[pair] = [FieldChange("", "type", f"changed like {path}", worst_of(changes))]
         else:
             yield from (replace(change, path=path) for change in self._met[pair])
 

@@ -291,7 +291,7 @@ CASES: list[tuple[Any, Any, list[tuple[str, str, str, Effect, Effect]]]] = [
         {**fields(a=PLACE, b=PLACE), "$defs": {"P": fields(["x"], x=TEXT)}},
         [
             (".a.x", "added", "added: string, required", BREAKS, FITS),
-            (".b", "type", "changed as input.a", BREAKS, FITS),
+            (".b", "type", "changed like input.a", BREAKS, FITS),
         ],
     ),
     (
