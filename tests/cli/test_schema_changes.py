@@ -401,6 +401,7 @@ def test_every_schema_has_words(schema: Any) -> None:
 WORDS: list[tuple[Any, str]] = [
     ({"type": "array"}, "list"),
     ({"items": TEXT}, "list of string"),
+    ({"items": {"items": {"items": {"items": TEXT}}}}, "list of list of list of list of …"),
     ({"type": "array", "items": {"type": ["string", "null"]}}, "list of (string or null)"),
     ({"type": "array", "prefixItems": [TEXT, WHOLE]}, "tuple (string, integer)"),
     ({"type": "object", "additionalProperties": WHOLE}, "map of integer"),
