@@ -17,9 +17,7 @@ TESTS: Final = Path(__file__).resolve().parent
 HERE: Final = "`MAY` of tests/check_private_imports.py"
 MAY: Final = {
     "test_assignments.py": "the kinds of classes whose objects refuse assignments",
-    "cli/test_schema_changes.py": "the words of `lutum lock` for what changed in a schema",
-    "cli/test_schema_proof.py": "the proof that one schema accepts all that another does",
-    "cli/test_schema_verdict.py": "the same proof, against values that are tried",
+    "cli/test_schema_changes.py": "the rules and the words of `lutum lock` for what changed",
     "conformance/json_schema.py": "the judge with the patterns that the package takes",
     "dialects/test_every_dialect.py": "the dialects as scripted models write them",
     "dialects/test_first_look.py": "the first look of `check`, against the whole check",

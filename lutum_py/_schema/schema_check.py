@@ -36,24 +36,19 @@ def schema_checker(what: str, schema: dict[str, Any]) -> SchemaChecker:
     )
 
 
-def validator_of(what: str, schema: Any, **rules: Any) -> Any:
+def validator_of(what: str, schema: Any) -> Any:
     """Return a validator for a schema that is taken as it is: using it may raise anything.
 
     Args:
         what: What is to be checked, for messages.
         schema: The schema.
-        **rules: By keyword, what replaces the rule of the package.
 
     Raises:
         MissingExtraError: The package `jsonschema` is not installed.
     """
     kind = _bounded(_kind_for(what, schema)[0])
-    from jsonschema import validators as untyped
     from referencing.jsonschema import EMPTY_REGISTRY
 
-    if rules:
-        validators: Any = untyped
-        kind = validators.extend(kind, rules)
     # With a registry of its own it never asks the network for what a reference names.
     return kind(localized(schema, for_validator=True), registry=EMPTY_REGISTRY)
 

@@ -126,9 +126,6 @@ _MOST: Final = 5_000
 """The most schemas that one value is checked against; nobody writes more by hand."""
 _DEEPEST: Final = 50
 """So many schemas may be in each other: no reader of any provider goes deeper."""
-_NUMBER: Final = frozenset({"integer", "fraction"})
-_EVERY_TYPE: Final = _NUMBER | {"null", "boolean", "object", "array", "string"}
-"""The types of values that never meet; a number is an integer or a fraction."""
 
 
 def subschemas(schema: Any) -> Iterator[tuple[str, str | int | None, Node]]:
@@ -274,8 +271,7 @@ def _parts(schema: Any, root: Any, seen: frozenset[str]) -> list[Part]:
         return []
     if not is_object(schema):
         return [NEVER] if schema is False else [{"$ref": None}]
-    # Not merged into one, as `conjoined` of the dialects does: whoever compares schemas can prove
-    # more of parts that stand alone, and nothing is lost.
+    # Not merged into one, as `conjoined` of the dialects does, so that nothing is lost.
     plain = dict(schema)
     found: list[Part] = []
     reference = plain.get("$ref")
@@ -295,54 +291,6 @@ def merged_part(schema: Any, root: Any) -> Part:
     for part in parts_of(schema, root):
         merged = {**part, **merged}
     return merged
-
-
-def cases_of(parts: list[Part], root: Any) -> list[list[Part]] | None:
-    """Open the first union among parts: what fits them all fits one of these; None without one.
-
-    >>> cases_of([{"minimum": 1, "anyOf": [{"type": "integer"}, {"maximum": 9}]}], {})
-    [[{'minimum': 1}, {'type': 'integer'}], [{'minimum': 1}, {'maximum': 9}]]
-    """
-    for at, part in enumerate(parts):
-        for key in UNIONS:
-            if is_array(part.get(key)):
-                plain = {other: operand for other, operand in part.items() if other != key}
-                rest = [*parts[:at], plain, *parts[at + 1 :]]
-                return [[*rest, *parts_of(branch, root)] for branch in part[key]]
-    return None
-
-
-def types_named(operand: Any) -> frozenset[str]:
-    """Return the types that the keyword `type` allows."""
-    names = operand if is_array(operand) else [operand]
-    nothing: frozenset[str] = frozenset()
-    return nothing.union(*(_NUMBER if name == "number" else {name} for name in names))
-
-
-def types_of(parts: list[Part]) -> frozenset[str]:
-    """Return the types that a value of all these parts can have."""
-    named = (types_named(part["type"]) for part in parts if "type" in part)
-    return _EVERY_TYPE.intersection(*named)
-
-
-def property_of(parts: list[Part], name: str | None) -> list[Any]:
-    """Return what the parts say about a property; for None, about those that they do not name."""
-    found: list[Any] = []
-    for part in parts:
-        if name in part.get("properties", {}):
-            found.append(part["properties"][name])
-        elif "patternProperties" not in part and "additionalProperties" in part:
-            found.append(part["additionalProperties"])
-    return found
-
-
-def item_of(parts: list[Part], at: int) -> list[Any]:
-    """Return what the parts say about an item."""
-    found: list[Any] = []
-    for part in parts:
-        first = part.get("prefixItems", ())
-        found.append(first[at] if at < len(first) else part.get("items", True))
-    return found
 
 
 def names_in(root: Any) -> list[str]:

@@ -299,8 +299,8 @@ def show(
 
 
 @app.command(
-    epilog="Exit codes: 0 written, or nothing changed; 1 with --check: a tool was added, removed "
-    "or changed; 2 a toolset or the lock file cannot be read."
+    epilog="Exit codes: 0 written, or nothing changed; 1 with --check: a tool was added, removed, "
+    "renamed or changed; 2 a toolset or the lock file cannot be read."
 )
 def lock(
     toolsets: Annotated[

@@ -42,7 +42,7 @@ def written() -> dict[str, bytes]:
     plan = Shop.read_turn(turn(*adds(1))).round.plan()  # type: ignore[union-attr]
     saved = Shop.dump_session(session, plan)
     entry = {"description": "", "digest": "", "on": True, "strict": False, "input_schema": "HERE"}
-    tools = {"m:T": {"tools": {"f": entry}}}
+    tools = {"m:T": {"f": {**entry, "output_schema": None}}}
     locked = json.dumps({"format": "lutum_py.lock", "version": 1, "toolsets": tools})
     whole: dict[str, str] = {
         "empty": "",
