@@ -32,6 +32,7 @@ from lutum_py import (
     toolset,
 )
 from lutum_py.testing import ScriptedModel
+from lutum_py.turns import AssistantItem, ReasoningItem, RefusalItem, ServerToolItem
 from tests.round_tools import Call, Shop, approval, done, gated, needs, opened
 
 
@@ -378,6 +379,30 @@ def test_a_turn_of_many_parts_is_shown_in_part() -> None:
     made = needs(Shop.read_turn(AssistantTurn(tool_calls=calls)))
     made.commit(session, done(made.tool_calls))
     assert "  …: 18 more parts\n" in shown(session)
+
+
+def test_a_turn_shows_each_thing_that_the_model_said() -> None:
+    """Reasoning, a refusal and a tool of the provider are named; of the last the kind alone."""
+    items: list[AssistantItem] = [
+        ReasoningItem("Hm."),
+        ReasoningItem(""),
+        RefusalItem("No."),
+        ServerToolItem("web_search", {"query": "a secret"}),
+    ]
+    transcript = Transcript()
+    transcript.append_turn(AssistantTurn(items=items, model="m1", finish_reason="length"))
+    assert (
+        shown(transcript)
+        == """\
+Transcript  1 item
+
+0  assistant  m1
+  reasoning: Hm.
+  reasoning: (not shown by the provider)
+  refusal: No.
+  run by the provider: web_search
+  blocked: length"""
+    )
 
 
 LONG = 10_000
