@@ -19,7 +19,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 SOURCE: Final = frozenset(
     path.relative_to(ROOT).as_posix()
     for path in (ROOT / "lutum_py").rglob("*")
-    if path.suffix in (".css", ".py") or path.name == "py.typed"
+    if path.suffix == ".py" or path.name == "py.typed"
 )
 LICENCES: Final = ("LICENSE-APACHE", "LICENSE-MIT")
 PROJECT: Final = (

@@ -509,8 +509,8 @@ class Loops(RuleBasedStateMachine):
         for each in shown:
             repr(each).encode()
             assert escape_unprintable(repr(each), "\n") == repr(each)
-            if hasattr(each, "_repr_html_"):
-                each._repr_html_().encode()
+            if hasattr(each, "__rich__"):
+                each.__rich__().plain.encode()
 
     @rule(data=st.data(), name=st.sampled_from([*MODULES]))
     def fix(self, data: st.DataObject, name: str) -> None:

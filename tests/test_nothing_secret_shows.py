@@ -389,10 +389,9 @@ class Case:
 def _views(value: Any) -> Iterator[str]:
     yield repr(value)
     yield str(value)
-    if hasattr(value, "_repr_html_"):
-        yield value._repr_html_()
-    if hasattr(value, "__rich_repr__"):
-        yield from map(repr, value.__rich_repr__())
+    if hasattr(value, "__rich__"):
+        yield value.__rich__().plain
+        yield from value._repr_mimebundle_().values()
 
 
 def _error(doing: Callable[[], Any]) -> list[str]:

@@ -76,10 +76,9 @@ def _round(toolset: Any, name: str, arguments: Any) -> Any:
 def _shown(value: Any) -> Iterator[str]:
     """Give all that a prompt, a notebook, rich or a failing test would show of a value."""
     yield repr(value)
-    if hasattr(value, "_repr_html_"):
-        yield value._repr_html_()
-    if hasattr(value, "__rich_repr__"):
-        yield from map(repr, value.__rich_repr__())
+    if hasattr(value, "__rich__"):
+        yield value.__rich__().plain
+        yield from value._repr_mimebundle_().values()
 
 
 @pytest.mark.parametrize(("toolset", "name", "arguments"), CALLS, ids=range(len(CALLS)))
@@ -121,7 +120,7 @@ def test_no_display_of_a_decided_plan_holds_a_secret(
     plan = _round(toolset, name, arguments).apply_hooks_sync(hooks)
     for shown in _shown(plan):
         assert SECRET not in shown
-    assert MASK in plan._repr_html_()
+    assert MASK in plan.__rich__().plain
     plan.discard()
 
 
@@ -130,7 +129,7 @@ def test_a_call_that_cannot_be_read_shows_no_secret() -> None:
     for call in (("login", {"user": 5, "password": SECRET}), ("lgin", {"password": SECRET})):
         plan = _round(Tools, *call).plan()
         assert all(SECRET not in shown for shown in _shown(plan))
-        assert "characters" in plan._repr_html_()
+        assert "characters" in plan.__rich__().plain
         plan.discard()
 
 
@@ -174,7 +173,7 @@ def test_what_cannot_be_read_of_a_tool_without_secrets_is_shown() -> None:
         count_to = tool(count)
 
     plan = _round(Plain, "count", {"to": "many"}).plan()
-    assert "many" in plan._repr_html_()
+    assert "many" in plan.__rich__().plain
     plan.discard()
 
 
@@ -186,7 +185,6 @@ def test_a_result_with_other_arguments_is_refused_without_showing_them() -> None
     with pytest.raises(errors.CommitError, match="differ from character") as raised:
         round_.commit(Session(), [other])
     assert SECRET not in str(raised.value) + repr(raised.value.faults)
-    assert SECRET not in raised.value._repr_html_()
     round_.discard()
 
 

@@ -7,7 +7,7 @@ checks first and changes afterwards, so that what fails has changed nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
 
@@ -44,6 +44,7 @@ from .._call.outcomes import (
 from .._context.suspension import Decision
 from .._hooks.pipeline import review_calls
 from .._hooks.registered_hook import check_related
+from .._text.display import Displayed, Listing
 from .._text.immutable import Immutable
 from .._text.json import shorten
 from .._transcript.result import ToolResult
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 
 
-class OpenCalls(Generic[T_co]):
+class OpenCalls(Displayed, Generic[T_co]):
     """Base of a round and of its plans: calls that hooks can review."""
 
     __slots__ = ()
@@ -158,15 +159,10 @@ class OpenCalls(Generic[T_co]):
             "with `plan.dump_json()`, and go on with `load_plan`."
         )
 
-    def _repr_html_(self) -> str:
-        from .display import shown_html
+    def _listing(self) -> Listing:
+        from .display import calls_listing
 
-        return shown_html(self._shown(), self._WHAT)
-
-    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
-        from .display import shown_rich
-
-        return shown_rich(self._shown(), self._WHAT)
+        return calls_listing(self._shown(), self._WHAT)
 
 
 class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):

@@ -6,11 +6,12 @@ two; a request that was answered takes with it the very messages it held, and le
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from .._round.finished import Finished, read_finished
+from .._text.display import Displayed, Listing
 from .._text.immutable import settle
 from .._toolsets.answer import Answer, answer_of
 from .._transcript.message import Attachment, Message, Role, attachments_of
@@ -29,7 +30,7 @@ T_co = TypeVar("T_co", covariant=True)
 A1 = TypeVar("A1")
 
 
-class Session:
+class Session(Displayed):
     """Keep a transcript, and start turns on it.
 
     Args:
@@ -177,16 +178,11 @@ class Session:
         gone = set(map(id, sent.ephemeral))
         self._ephemeral = tuple(each for each in self._ephemeral if id(each) not in gone)
 
-    def _repr_html_(self) -> str:
-        from .._transcript.display import items_html
+    def _listing(self) -> Listing:
+        from .._transcript.display import items_listing
 
         ephemeral = frozenset(id(message) for _, message in self._ephemeral)
-        return items_html("Session", self._request_items(), ephemeral)
-
-    def __rich_repr__(self) -> Iterator[str]:
-        from .._transcript.display import items_rich
-
-        return items_rich(self._request_items())
+        return items_listing("Session", self._request_items(), ephemeral)
 
     def __repr__(self) -> str:
         return f"<Session of {len(self.transcript)} items>"

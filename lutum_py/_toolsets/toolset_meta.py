@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Never, NoReturn, Un
 from .._call.selector import AnySelector, Selector, selector_type
 from .._call.spec import PLAIN, UNSET, Condition, MemberOptions, ToolSpec
 from .._schema.stand_in import is_plain, is_sendable, stand_in
+from .._text.display import Displayed, Listing
 from .._text.escaping import did_you_mean, escape_unprintable, names_for_message, quoted
 from .._text.json import shorten
 from .._text.on_demand import ONCE
@@ -223,7 +224,7 @@ def is_reserved(key: str, root: type) -> bool:
 # A metaclass, because a toolset is used as a class (`for selector in AppTools`,
 # `AppTools.data.find`), and type checkers then know each member from the body. An object with the
 # same methods would have no types for its members.
-class ToolsetMeta(type):
+class ToolsetMeta(Displayed, type):
     """Make toolset classes behave like enums: iterable, sized, closed."""
 
     _root: ClassVar[ToolsetMeta]
@@ -411,10 +412,10 @@ class ToolsetMeta(type):
                 f"`{cls.__qualname__}.HookSet()` or `.tools({cls.__qualname__})`."
             )
 
-    def _repr_html_(cls) -> str:
-        from .display import toolset_html
+    def _listing(cls) -> Listing:
+        from .display import toolset_listing
 
-        return toolset_html(cls.__qualname__, cls._selectors)
+        return toolset_listing(cls.__qualname__, cls._selectors)
 
     def __repr__(cls) -> str:
         shown = ", ".join(

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar, cast, overload
 
+from .._text.display import Displayed, Listing
 from .._text.immutable import Frozen, dataclass
 from .._text.json import digest_of, shorten
 from ..errors import InvalidValueError, MisuseError
@@ -146,7 +147,7 @@ class Kept:
         self.ledgers: dict[bool, Any] = {}
 
 
-class Transcript(Sequence[TranscriptItem]):
+class Transcript(Displayed, Sequence[TranscriptItem]):
     """Hold messages, assistant turns and tool results, oldest first.
 
     Example:
@@ -277,15 +278,10 @@ class Transcript(Sequence[TranscriptItem]):
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
-    def _repr_html_(self) -> str:
-        from .display import items_html
+    def _listing(self) -> Listing:
+        from .display import items_listing
 
-        return items_html("Transcript", self)
-
-    def __rich_repr__(self) -> Iterator[str]:
-        from .display import items_rich
-
-        return items_rich(self)
+        return items_listing("Transcript", self)
 
     def __repr__(self) -> str:
         return f"<Transcript of {len(self._items)} items>"

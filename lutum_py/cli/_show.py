@@ -10,18 +10,19 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from io import StringIO
 from typing import Any, Final
 
+from rich.console import Console
+from rich.segment import Segments
 from rich.text import Text
 
 from .. import AssistantTurn, ToolResult, Usage
-from .._round.display import PlanText, read_plan
-from .._text.escaping import LINES, escape_unprintable
-from .._text.html import Entry, Part, Remark, Section, left_out, page, preview_of
-from .._text.json import exact_json, is_array, is_object, read_json
+from .._round.display import PlanText, read_plan, states_of
+from .._text.display import BAD, Entry, Listing, Part, rich_text
+from .._text.json import exact_json, indented_json, is_array, is_object, read_json
 from .._transcript.display import entry_of, usage_in_words
 from .._transcript.saved import PLAN, SESSION, Saved, open_saved, seal_in_words
 from ..dialects import Violation
@@ -36,18 +37,24 @@ from ._conversation_file import (
     reading,
     session_of,
 )
-from ._screen import Failure, counted, text
+from ._screen import Failure
 
-_ITEMS: Final = ("item", "who", "what")
-_CALLS: Final = ("call", "tool and state", "arguments and why")
 _AT: Final = re.compile(r"(\w+)\[(\d+)\]")
-_LISTED: Final = 20
-_WIDTH: Final = 72
 _TOLD: Final = (
     "What is here is what the file says; secrets that a call needs are in it, too. Without the "
     "toolset, nothing says that the tools are still as they were."
 )
-_MARKS: Final = {"good": "green", "bad": "red", "waiting": "yellow", "plain": "", "model": "blue"}
+_LIMIT: Final = 1200
+# What is shown is escaped. With this policy, a browser loads and runs nothing even if it were not.
+_PAGE: Final = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>lutum show</title>
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
+<meta name="color-scheme" content="light dark">
+<style>pre {{ white-space: pre-wrap; overflow-wrap: anywhere; }}
+{stylesheet}</style></head>
+<body><pre>{code}</pre></body></html>
+"""
 
 
 @dataclass(slots=True)
@@ -55,45 +62,41 @@ class Shown:
     """What is to be seen of a file, put together part by part.
 
     Attributes:
-        name: What it is called.
-        what: What it is, in words.
-        facts: Counts: a word and a value each.
+        title: What it is.
+        facts: Counts, in words.
         remarks: What is to be said first.
-        sections: Its items and calls.
+        items: Its items.
+        sections: What comes after the items, such as its calls.
         faults: How much is wrong with it.
     """
 
-    name: str
-    what: str
-    facts: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    remarks: list[Remark] = field(default_factory=list[Remark])
-    sections: list[Section] = field(default_factory=list[Section])
+    title: str
+    facts: list[str] = field(default_factory=list[str])
+    remarks: list[Part] = field(default_factory=list[Part])
+    items: list[Entry] = field(default_factory=list[Entry])
+    sections: list[Listing] = field(default_factory=list[Listing])
     faults: int = 0
+
+    @property
+    def listings(self) -> list[Listing]:
+        """All of it, in the order in which it is read."""
+        facts = [Part("", "  ·  ".join(self.facts))] if self.facts else []
+        return [Listing(self.title, "", self.items, [*facts, *self.remarks]), *self.sections]
 
     def add_seal(self, saved: Saved, what: str) -> None:
         """Say whether anybody may have edited what was saved."""
         try:
             said = f"{seal_in_words(saved, what)} {_TOLD}"
-            self.remarks.append(Remark("plain", "Not authenticated", said))
+            self.remarks.append(Part("Not authenticated", said))
         except PlanError as error:
-            self.remarks.append(Remark("bad", "Edited", f"{error} {_TOLD}"))
+            self.remarks.append(Part("Edited", f"{error} {_TOLD}", BAD))
             self.faults += 1
 
-    def add_plan(self, plan: PlanText, *, whole: bool = False) -> None:
-        """Add the calls of an open round.
-
-        Args:
-            plan: The plan.
-            whole: Whether nothing else is shown that counts tokens.
-        """
-        said = [entry_of(0, plan.turn, is_whole=True)]
-        self.sections += (
-            Section("call-", "Calls of the open round", _CALLS, plan.calls),
-            Section("turn-", "What the model said", _ITEMS, said, True),
-        )
-        states = Counter(call.state for call in plan.calls)
-        self.facts += ((state.capitalize(), str(count)) for state, count in states.items())
-        self.facts += _tokens([plan.turn]) if whole else ()
+    def add_plan(self, plan: PlanText) -> None:
+        """Add the calls of an open round, and the turn that asked for them."""
+        turn = entry_of(0, plan.turn, is_whole=True)
+        self.sections.append(Listing("Calls of the open round", states_of(plan.calls), plan.calls))
+        self.sections.append(Listing("What the model said", "", [turn]))
 
     def add_conversation(self, conversation: Conversation) -> None:
         """Add the items of a conversation, and what is wrong with them."""
@@ -121,52 +124,43 @@ class Shown:
             try:
                 transcript, losses = conversation.transcript()
             except Failure as error:
-                self.remarks.append(Remark("bad", "As it stands", str(error)))
+                self.remarks.append(Part("As it stands", str(error), BAD))
             else:
                 items = list(transcript)
-                self.remarks += (Remark("plain", f"Not shown: {e.where}", e.text) for e in losses)
+                self.remarks += (Part(f"Not shown: {e.where}", e.text) for e in losses)
         if items is None:
             messages = listed if is_array(listed) else [listed]
             self._add_items(map(_raw_entry, range(len(messages)), messages), violations, key)
-            self.facts.append(("Items", f"{len(messages):,}"))
+            self.facts.append(f"items {len(messages):,}")
         else:
             self._add_items(_entries(items, ()), (), key)
             self.facts += _counts(items)
         rest = [
-            Entry(name, name, "", "plain", (), (_json_part("", value),))
+            Entry("", name, parts=(_json_part("", value),))
             for name, value in body.items()
             if name != key
         ]
         if rest:
-            heads = ("field", "name", "value")
-            self.sections.append(
-                Section("field-", "Other fields of the request", heads, rest, True)
-            )
+            self.sections.append(Listing("Other fields of the request", "", rest))
 
     def _add_items(
         self, entries: Iterable[Entry], violations: Sequence[Violation], key: str
     ) -> None:
-        """Put each violation beside the entry that it is in, and list the first of them."""
-        shown, left = list(entries), 0
-        for number, each in enumerate(violations):
+        """Put each violation beside the entry that it is in, or before all where it is in none."""
+        self.items += entries
+        for each in violations:
+            said = Part(each.rule, f"{each.position}: {each.problem}. {each.remedy}.", BAD)
             # `items[3].tool_calls[0]` belongs to entry 3; a position in another list to no entry at
             # all.
             found = _AT.match(each.position)
-            at = int(found[2]) if found and found[1] == key else len(shown)
-            said = f"{each.position}: {each.problem}. {each.remedy}."
-            place = ""
-            if at < len(shown):
-                place = f"item-{at}"
-                problem = Part(each.rule, said, "problem")
-                shown[at] = shown[at]._replace(parts=(*shown[at].parts, problem))
-            if number < _LISTED or not place:
-                self.remarks.append(Remark("bad", each.rule, said, place))
+            at = int(found[2]) if found and found[1] == key else len(self.items)
+            if at < len(self.items):
+                entry = self.items[at]
+                self.items[at] = entry._replace(parts=(*entry.parts, said))
             else:
-                left += 1
-        if left:
-            told = f"{counted(left, 'violation')} beside the items."
-            self.remarks.append(Remark("bad", "More", told))
-        self.sections.append(Section("item-", "", _ITEMS, shown))
+                self.remarks.append(said)
+        if violations:
+            self.facts.append(f"violations {len(violations):,}")
         self.faults += len(violations)
 
 
@@ -185,27 +179,27 @@ def shown_file(file: str, dialect: str | None) -> Shown:
     with reading(name):
         if form == PLAN.name:
             saved = open_saved(data, PLAN)
-            shown = Shown(name, "saved plan")
+            shown = Shown(f"{name} (saved plan)")
             shown.add_seal(saved, "plan")
-            shown.add_plan(read_plan(saved), whole=True)
+            shown.add_plan(read_plan(saved))
         elif form == SESSION.name:
             saved = open_saved(data, SESSION)
             id, plan = saved.data.get("id"), saved.inner_or_none("plan")
-            shown = Shown(name, "saved session", [("Id", str(id))] if id else [])
+            shown = Shown(f"{name} (saved session)", [f"id {id}"] if id else [])
             shown.add_seal(saved, "session")
             shown.add_conversation(session_of(name, saved, dialect))
             if plan is not None:
                 shown.add_plan(read_plan(plan))
         else:
             conversation = conversation_of(name, data, dialect)
-            shown = Shown(name, conversation.what)
+            shown = Shown(f"{name} ({conversation.what})")
             shown.add_conversation(conversation)
         return shown
 
 
 def shown_stored(conversation: Conversation, plan: PlanText | None) -> Shown:
     """Say all that a store has of a conversation, whose seals were checked."""
-    shown = Shown(conversation.name, "stored conversation")
+    shown = Shown(f"{conversation.name} (stored conversation)")
     with reading(conversation.name):
         shown.add_conversation(conversation)
         if plan is not None:
@@ -230,42 +224,36 @@ def _entries(items: Sequence[TranscriptItem | None], saved: Sequence[Any]) -> It
 def _raw_entry(at: int, message: Any) -> Entry:
     """Show a message as it stands, field by field."""
     if not is_object(message):
-        return Entry(str(at), "?", "", "plain", (), (_json_part("", message),))
+        return Entry(str(at), "?", parts=(_json_part("", message),))
     role, kind = message.get("role"), message.get("type")
     who = next((each for each in (role, kind) if isinstance(each, str) and each), "?")
     left = {name: value for name, value in message.items() if name != "role" or value != who}
-    return Entry(str(at), who, "", "plain", (), tuple(_json_part(*field) for field in left.items()))
+    return Entry(str(at), who, parts=tuple(_json_part(*field) for field in left.items()))
 
 
 def _json_part(label: str, value: Any) -> Part:
-    if isinstance(value, str):
-        return Part(label, value)
-    words = exact_json(value, ensure_ascii=False)
-    if len(words) > _WIDTH:
-        words = exact_json(value, ensure_ascii=False, indent=2)
-    return Part(label, words, "code")
+    return Part(
+        label,
+        value if isinstance(value, str) else indented_json(exact_json(value, ensure_ascii=False)),
+    )
 
 
-def _counts(items: Sequence[TranscriptItem]) -> tuple[tuple[str, str], ...]:
+def _counts(items: Sequence[TranscriptItem]) -> list[str]:
     turns = [item for item in items if isinstance(item, AssistantTurn)]
-    results = [item for item in items if isinstance(item, ToolResult)]
-    facts = [("Items", f"{len(items):,}"), ("Turns of the model", f"{len(turns):,}")]
-    facts.append(("Calls", f"{sum(len(turn.tool_calls) for turn in turns):,}"))
-    bad = sum(not result.is_success for result in results)
-    if bad:
-        facts.append(("Results without success", f"{bad:,}"))
-    return (*facts, *_tokens(turns))
-
-
-def _tokens(turns: Iterable[AssistantTurn]) -> list[tuple[str, str]]:
+    facts = [f"items {len(items):,}", f"turns of the model {len(turns):,}"]
+    facts.append(f"calls {sum(len(turn.tool_calls) for turn in turns):,}")
+    bad = sum(isinstance(item, ToolResult) and not item.is_success for item in items)
+    facts += [f"results without success {bad:,}"] if bad else []
     usage = sum((turn.usage for turn in turns if turn.usage is not None), Usage())
-    said = " · ".join(usage_in_words(usage)).replace(" tokens", "")
-    return [("Tokens", said)] if said else []
+    return [*facts, *filter(None, [usage_in_words(usage)])]
 
 
 def page_of(shown: Shown) -> str:
-    """Write the page."""
-    return page(shown.name.strip("`"), shown.what, shown.facts, shown.remarks, shown.sections)
+    """Write the page, which holds all of it."""
+    console = Console(file=StringIO(), record=True, color_system="truecolor")
+    # Without looking for places to break lines at, which takes most of the time: browsers do that.
+    console.print(Segments(rich_text(shown.listings).render(console)), soft_wrap=True)
+    return console.export_html(code_format=_PAGE)
 
 
 def new_page() -> str:
@@ -275,51 +263,6 @@ def new_page() -> str:
     return name
 
 
-def screen_of(shown: Shown) -> Iterator[Text]:
-    """Yield the lines for a terminal, or for whatever reads the pipe."""
-    yield text(f"{shown.name} ({shown.what})", "bold")
-    if shown.facts:
-        yield text("  " + "  ·  ".join(f"{word.lower()} {value}" for word, value in shown.facts))
-    for remark in shown.remarks:
-        yield text(f"  {remark.title}: {remark.text}", _MARKS[remark.kind])
-    for section in shown.sections:
-        if section.title:
-            yield text("")
-            yield text(section.title, "bold underline")
-        for entry in section.entries:
-            yield text("")
-            yield _heading(entry)
-            for part in entry.parts:
-                yield from _part_lines(part)
-
-
-def _heading(entry: Entry) -> Text:
-    style = _MARKS[entry.kind]
-    line = text("") if entry.place == entry.who else text(f"{entry.place}  ", "dim")
-    line.append_text(text(entry.who, f"bold {style}".strip()))
-    if entry.state:
-        line.append_text(text(f"  {entry.state}", style))
-    for each in entry.about:
-        line.append_text(text(f"  {each}", "dim"))
-    return line
-
-
-def _part_lines(part: Part) -> Iterator[Text]:
-    if part.kind == "call":
-        line = text(f"  {part.label} ", "dim")
-        line.append_text(text(part.text, "bold"))
-        line.append_text(text(f"  {part.about}", "dim"))
-        yield line
-        return
-    style = "red" if part.kind == "problem" else "dim" if part.kind == "hidden" else ""
-    seen = preview_of(part.text)
-    lines = escape_unprintable(seen, LINES).expandtabs(4).split("\n")
-    if part.label and len(lines) == 1:
-        lines = [f"{part.label}: {lines[0]}"]
-    elif part.label:
-        lines = [f"{part.label}:", *lines]
-    # A long text is cut on the terminal only; the page folds it, and has all of it.
-    if seen != part.text:
-        lines.append(f"… {left_out(part.text, len(seen))}")
-    for each in lines:
-        yield text(f"  {each}", style)
+def screen_of(shown: Shown) -> Iterable[Text]:
+    """Give the lines for a terminal, or for whatever reads the pipe: long texts are cut."""
+    return rich_text(shown.listings, _LIMIT).split("\n", allow_blank=True)

@@ -56,7 +56,7 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from .._text.escaping import LINES, escape_unprintable
@@ -621,16 +621,6 @@ class CommitError(DeveloperError):
         count = len(self.faults)
         head = "Cannot commit" if count == 1 else f"Cannot commit, for {count} reasons"
         super().__init__(f"{head}: " + "; ".join(str(fault) for fault in self.faults) + ".")
-
-    def _repr_html_(self) -> str:
-        from ._faults import faults_html
-
-        return faults_html(self.faults)
-
-    def __rich_repr__(self) -> Iterator[str]:
-        from ._faults import faults_rich
-
-        return faults_rich(self.faults)
 
 
 class ToolError(LutumError):

@@ -565,7 +565,7 @@ def test_views_loads_and_dumps_validate_nothing() -> None:
     for _ in range(2):
         assert plan.calls[0].arguments == {"given": 5}
         assert plan.suspended[0].digest.startswith("sha256:")
-        assert plan._repr_html_()
+        assert plan.__rich__().plain
         plan = tools.load_plan(plan.dump_json())
     plan.resume(plan.suspended[0].approve())
     plan = tools.load_plan(plan.dump_json())
@@ -674,7 +674,7 @@ def test_what_a_tool_did_to_its_file_changes_no_row(tmp_path: Path) -> None:
         (row,) = plan.calls
         assert (row.state, row.arguments) == ("finished", arguments)
         assert row.steps[0].arguments == arguments
-        assert plan._repr_html_()
+        assert plan.__rich__().plain
         plan = tools.load_plan(plan.dump_json())
     (result,) = plan.resolve().results
     assert (result.output, result.ran_with) == ("done", None)

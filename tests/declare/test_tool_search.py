@@ -106,10 +106,10 @@ def test_what_is_deferred_is_neither_on_nor_off() -> None:
 
 
 def test_notebooks_tell_deferred_from_off() -> None:
-    """The table of a toolset counts both, and marks each tool with its own."""
-    html = cast("Any", ManyTools)._repr_html_()
-    assert "toolset of 6 tools, 1 off, 3 deferred" in html
-    assert (html.count(">deferred<"), html.count(">off<")) == (3, 1)
+    """What is shown of a toolset counts both, and marks each tool with its own."""
+    shown = cast("Any", ManyTools).__rich__().plain
+    assert shown.startswith("ManyTools  toolset of 6 tools, 3 deferred, 1 off\n")
+    assert (shown.count("  deferred"), shown.count("  off")) == (3, 1)
 
 
 def test_a_group_that_is_off_has_nothing_to_find() -> None:

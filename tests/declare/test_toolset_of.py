@@ -114,7 +114,7 @@ def test_titles_are_for_people() -> None:
     assert pickle.loads(pickle.dumps(ECHO)) == ECHO
     assert ECHO.with_name("other").title == "Echo"
     shown: Any = Toolset.of("Shown", add)
-    assert "Add up" in shown._repr_html_()
+    assert "Add up" in shown.__rich__().plain
     with pytest.raises(ToolDefinitionError):
         tool_fn(title=3, name="x")(lambda: None)  # type: ignore[call-overload]
     with pytest.raises(ToolDefinitionError):

@@ -198,7 +198,7 @@ def test_a_blocked_turn_is_shown_as_one() -> None:
     """The page of a conversation names the word of the provider."""
     transcript = Transcript()
     transcript.append_turn(AssistantTurn(text=SAID, finish_reason="SPII"))
-    assert "blocked" in transcript._repr_html_()
+    assert "blocked" in transcript.__rich__().plain
 
 
 @DIALECTS

@@ -80,7 +80,7 @@ def test_a_display_says_who_changed_what() -> None:
     decision = second.edit({})
     plan.amend_sync(decision, Shop.HookSet())
     for said in ("a, b changed by ann", f"resume with arguments edited by {decision.decision_id}"):
-        assert said in plan._repr_html_()
+        assert said in plan.__rich__().plain
     close(plan)
 
 
@@ -233,7 +233,7 @@ def test_what_stays_masked_stays_what_it_is() -> None:
     assert decision.edit == {"user": "bob", "password": MASK, "spare": [MASK, MASK]}
     plan.amend_sync(decision, Desk.HookSet())
     plan = Desk.load_plan(plan.dump_json())
-    shown = [repr(plan.edits), plan._repr_html_(), repr(plan.resumed), repr(plan.pending)]
+    shown = [repr(plan.edits), plan.__rich__().plain, repr(plan.resumed), repr(plan.pending)]
     (result,) = done(plan.pending)
     assert result.output == "bob HUNTER2 ['S1', 'S2']"
     shown.append(plan.resolve([result]).results[0].model_text.split("\n")[0])
@@ -245,7 +245,7 @@ def test_a_secret_may_be_edited_and_is_not_shown() -> None:
     plan, waiting = at_desk("login", {"user": "ada", "password": "HUNTER2"})
     decision = waiting.edit({"password": "CORRECT"})
     plan.amend_sync(decision, Desk.HookSet())
-    shown = [repr(decision), repr(plan.edits), plan._repr_html_(), repr(plan.pending)]
+    shown = [repr(decision), repr(plan.edits), plan.__rich__().plain, repr(plan.pending)]
     assert plan.edits[0].changed == ("password",)
     (result,) = done(plan.pending)
     assert result.output == "ada CORRECT []"

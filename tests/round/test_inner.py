@@ -784,7 +784,7 @@ def test_what_was_asked_shows_in_displays() -> None:
         return None
 
     plan = started(asks([("note", {"text": "a"}), ("pay", {"cents": 5})]))
-    shown = plan.apply_hooks_sync(hooks)._repr_html_()
+    shown = plan.apply_hooks_sync(hooks).__rich__().plain
     assert "for c1/1, c1/2" in shown
     assert "nobody had to review it" in shown
     plan.discard()

@@ -205,7 +205,7 @@ def test_an_async_condition_is_awaited_and_refused_in_sync_code() -> None:
     round_ = desk(2, toolset=Slow)
     with pytest.raises(TypeError, match=r"await round\.apply_hooks\(hooks\)"):
         round_.plan()
-    assert "c0" in round_._repr_html_()
+    assert "c0" in round_.__rich__().plain
     plan = asyncio.run(round_.apply_hooks(Slow.HookSet()))
     assert waiting(plan) == ["c0"]
     session = Session()

@@ -52,7 +52,7 @@ def test_what_a_hook_changed_is_said_in_the_result() -> None:
     assert (result.result, result.ran_with) == ("5", {"a": 5, "b": 0})
     assert result.arguments == '{"a":1}'
     assert Transcript.load_json(session.transcript.dump_json()) == session.transcript
-    assert '"a":5' in session.transcript._repr_html_().replace("&quot;", '"')
+    assert '"a":5' in session.transcript.__rich__().plain
 
 
 def test_what_reading_adds_does_not_count() -> None:

@@ -102,7 +102,7 @@ def test_what_is_shown_is_masked(caplog: pytest.LogCaptureFixture) -> None:
     hooks.register_log_in_gate(lambda metadata, input: Suspend(SuspendTicket()))
     with caplog.at_level(logging.INFO):
         plan = opened().apply_hooks_sync(hooks)
-    shown = plan._repr_html_() + "".join(str(record.__dict__) for record in caplog.records)
+    shown = plan.__rich__().plain + "".join(str(record.__dict__) for record in caplog.records)
     assert "ada" in shown
     assert "**********" in shown
     for secret in ("one", "two", "1815", "three", "five"):

@@ -146,7 +146,7 @@ def test_a_valid_answer_beside_calls_waits_for_them() -> None:
     assert [each.result for each in plan.finished] == ['"accepted"']
     saved = Tools.load_plan(plan.dump_json())
     assert saved.finished == plan.finished
-    assert "look" in saved._repr_html_()
+    assert "look" in saved.__rich__().plain
     saved.commit(session, [call.call_sync() for call in saved.pending])
     assert [item.result for item in list(session.transcript)[2:]] == ['"X"', '"accepted"']
 

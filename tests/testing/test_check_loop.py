@@ -287,7 +287,9 @@ def test_a_run_may_begin_with_more() -> None:
     )
     failure = failure_of(loops.drops_rejected, start=begin)
     assert "2. assistant: call: forecast old <" in str(failure)
-    assert "3. tool: forecast old | Rome: sunny for 1 day(s)" in str(failure)
+    assert "3. tool: success result of: forecast old result: Rome: sunny for 1 day(s)" in str(
+        failure
+    )
 
 
 def test_what_is_tried_can_be_narrowed() -> None:
