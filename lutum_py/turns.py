@@ -1,4 +1,4 @@
-"""What a turn of an assistant consists of, for code that reads or makes one item by item.
+"""What turns and requests consist of, for code that reads or makes one part by part.
 
 Example:
     >>> from lutum_py import AssistantTurn
@@ -18,6 +18,9 @@ from ._transcript.assistant import RefusalItem as RefusalItem
 from ._transcript.assistant import ServerToolItem as ServerToolItem
 from ._transcript.assistant import TextItem as TextItem
 from ._transcript.assistant import ToolCallItem as ToolCallItem
+from ._transcript.request import Cache as Cache
+from ._transcript.request import DeferredTools as DeferredTools
+from ._transcript.request import ToolChoice as ToolChoice
 from ._transcript.request import TranscriptItem as TranscriptItem
 
 if not TYPE_CHECKING:

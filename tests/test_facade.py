@@ -112,6 +112,7 @@ MODULES = {
     "store",
     "streaming",
     "testing",
+    "tools",
     "turns",
     "typing",
     "window",
@@ -227,8 +228,8 @@ def test_the_first_tool_loads_nothing_that_it_does_not_need() -> None:
     "statement, unwanted",
     [
         ("from lutum_py.capabilities import ToolCapabilities", {"lutum_py._hooks"}),
-        ("from lutum_py.window import View", {"lutum_py._declare.tool_search"}),
-        ("from lutum_py.models import Model", {"lutum_py.dialects", "lutum_py._session.session"}),
+        ("from lutum_py.tools import ResultCap", {"lutum_py._toolsets.stock_tools"}),
+        ("from lutum_py.typing import Model", {"lutum_py.dialects", "lutum_py._session.session"}),
         ("from lutum_py.models import OpenAIChat", {"lutum_py.dialects.anthropic_messages"}),
         (
             "from lutum_py.typing import TextResult",

@@ -251,7 +251,7 @@ def result_reader(store: ResultStore, max_bytes: int = 8_000) -> ToolFn[..., str
         MisuseError: The bound is not a number, or the store is not a store.
 
     Example:
-        >>> from lutum_py.window import MemoryResults
+        >>> from lutum_py.tools import MemoryResults
         >>> store = MemoryResults()
         >>> store.put("h1", "a" * 500)
         >>> result_reader(store, max_bytes=400)("h1", 490)

@@ -50,7 +50,6 @@ from .. import (
     Toolset,
 )
 from .._call.deciding import drive
-from .._context.progress import AsyncSink, Sink, ToolEvent, figures_in, progress_in
 from .._hooks.registered_hook import HookPlaces
 from .._round.ending import ended_within
 from .._round.inner import settle_within, show_to
@@ -63,12 +62,13 @@ from .._text.json import compact_json, copy_json, is_array, is_object
 from .._toolsets.offer import OfferedTools
 from .._transcript.result import failure
 from ..capabilities import Confirmation, EffectKind, Reversibility, ToolCapabilities, ToolEffect
-from ..context import ProgressStatus
+from ..context import ProgressStatus, Sink, ToolEvent
 from ..errors import PlanError, ResumeError, ToolError
 from ..execution import Outcome
 from ..execution._outcome import as_error, is_in_doubt, sole
 from ..execution._run import Run, leave_behind
 from ..execution._settings import Settings
+from ..sinks import AsyncSink, figures_in
 from ..typing import Hooks, JsonSchema
 
 _NO_HINTS: Final = ToolAnnotations()
@@ -288,14 +288,14 @@ class ProgressOut:
         """
         self._session = request.session
         self._waiting = AsyncSink[Mapping[str, Any]](_MOST_WAITING)
-        self._last: float = -inf if before is None else before._last
+        self.last: float = -inf if before is None else before.last
 
     def __call__(self, event: ToolEvent) -> None:
         """Take one event; what is not a report of progress stays here, and so does a failure.
 
         That a call failed is told by its answer, which says no more than it is meant to.
         """
-        report = progress_in(event)
+        report = event.progress
         if report is not None and report.get("status") not in _ENDED:
             self._waiting(report)
 
@@ -317,9 +317,9 @@ class ProgressOut:
     async def _send(self) -> None:
         async for report in self._waiting:
             done, total = figures_in(report)
-            if done is None or done <= self._last:
-                done = 0.0 if self._last == -inf else nextafter(self._last, inf)
-            self._last = done
+            if done is None or done <= self.last:
+                done = 0.0 if self.last == -inf else nextafter(self.last, inf)
+            self.last = done
             await self._session.report_progress(done, total, report.get("message"))
 
 

@@ -59,7 +59,7 @@ from lutum_py.errors import (
     UnknownToolError,
 )
 from lutum_py.mcp import create_server
-from lutum_py.window import ResultCap
+from lutum_py.tools import ResultCap
 
 from .servers import KINDS, connected, over_http
 
