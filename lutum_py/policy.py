@@ -151,7 +151,7 @@ def describe(selector: AnySelector, /) -> HookDecorator[[Any, ToolDef], str | No
     Raises:
         HookError: The selector is not a selector of a tool.
     """
-    return _mark("description", "describe", selector)
+    return _mark("description", "describe", selector)  # type: ignore[no-any-return]
 
 
 def _mark(phase: str, verb: str, *selectors: AnySelector | type[Any] | None) -> Any:

@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from ._toolsets.offer import Descriptions as Descriptions
     from ._toolsets.offer import Named as Named
     from ._toolsets.offer import Offered as Offered
+    from ._toolsets.offer import OfferedTools as OfferedTools
     from ._toolsets.tool_fn import CallOf as CallOf
     from ._toolsets.tool_fn import GivingFn as GivingFn
     from ._toolsets.tool_fn import HidingFn as HidingFn
@@ -111,9 +112,6 @@ if TYPE_CHECKING:
     from ._transcript.result import ResultStatus as ResultStatus
     from ._transcript.transcript import HasTranscript as HasTranscript
     from ._transcript.transcript import TranscriptView as TranscriptView
-    from ._view.view import Count as Count
-    from ._view.view import CutKind as CutKind
-    from ._view.view import Target as Target
 else:
     # Each on demand: who names one type loads no sessions, rounds and hooks.
     __getattr__, __dir__ = on_demand(
@@ -184,7 +182,7 @@ else:
             "_session.session": ("Restored",),
             "_session.turn": ("Turn", "TurnWithAnswer", "TurnWithTools"),
             "_toolsets.handlers": ("Handles", "HandlesArgs"),
-            "_toolsets.offer": ("Available", "Descriptions", "Named", "Offered"),
+            "_toolsets.offer": ("Available", "Descriptions", "Named", "Offered", "OfferedTools"),
             "_toolsets.tool_fn": (
                 "CallOf",
                 "GivingFn",
@@ -200,7 +198,6 @@ else:
             "_transcript.request": ("ToolChoiceMode",),
             "_transcript.result": ("Answerable", "ResultStatus"),
             "_transcript.transcript": ("HasTranscript", "TranscriptView"),
-            "_view.view": ("Count", "CutKind", "Target"),
         },
     )
     __all__ = list(exported(__dir__()))

@@ -108,6 +108,8 @@ MODULES = {
     "models",
     "otel",
     "policy",
+    "saved",
+    "schemas",
     "sinks",
     "store",
     "streaming",

@@ -50,16 +50,20 @@ from ._schema.compiler import CompiledSchema
 from ._schema.nodes import SchemaLoss
 
 if TYPE_CHECKING:
+    from ._dialect import Dialect
+    from ._stream import StreamReader
     from ._wire.rendering import ModelNames
 
 __all__ = [
     "DIALECTS",
     "Change",
     "CompiledSchema",
+    "Dialect",
     "EncodedRequest",
     "Loss",
     "ModelNames",
     "SchemaLoss",
+    "StreamReader",
     "Violation",
 ]
 
@@ -79,6 +83,10 @@ before they are used.
 if not TYPE_CHECKING:  # else every misspelt name would have a type
     __getattr__, __dir__ = on_demand(
         globals(),
-        {"dialects._wire.rendering": ("ModelNames",)},
-        inner=(*DIALECTS, "hosts", "sse"),
+        {
+            "dialects._dialect": ("Dialect",),
+            "dialects._stream": ("StreamReader",),
+            "dialects._wire.rendering": ("ModelNames",),
+        },
+        inner=(*DIALECTS, "hosts", "sse", "wire_form"),
     )

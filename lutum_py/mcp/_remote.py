@@ -6,22 +6,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 from mcp import Client, ClientSession
 from mcp.types import Tool
 
 from .. import ToolDef, Toolset
-from .._schema.arguments import stand_in
-from .._schema.schema_check import SchemaChecker, schema_checker
 from .._text.escaping import escape_unprintable, meant_by
 from .._text.immutable import SetOnce
 from .._text.json import compact_json, cut, is_mapping, is_sequence, shorten
-from .._toolsets.runtime_toolset import toolset_of_specs
-from .._toolsets.tool_input import spec_from_definition
 from ..capabilities import ToolCapabilities
 from ..errors import MisuseError, ProviderError, ToolDefinitionError
-from ..execution._settings import check_flag
+from ..schemas import (
+    SchemaChecker,
+    schema_checker,
+    spec_from_definition,
+    stand_in,
+    toolset_of_specs,
+)
 from ..typing import ToolSpec
 from ._connection import (
     NAME,
@@ -41,6 +43,7 @@ from ._connection import (
 from ._remote_tool import RemoteTool, Rules
 from ._served_call import capabilities_of, is_idempotent
 
+AnySpec: TypeAlias = ToolSpec[Any, Any]
 _LONGEST_NAME: Final = 200
 
 
@@ -77,7 +80,7 @@ class RemoteTools(SetOnce):
     digest: str
 
     def __init__(self, rules: Rules, tools: list[Tool]) -> None:
-        specs: list[ToolSpec[Any, Any]] = []
+        specs: list[AnySpec] = []
         listed: dict[str, Tool] = {}
         refused: list[tuple[str, str]] = []
         wires: list[tuple[Tool, str]] = []
@@ -184,13 +187,13 @@ async def remote_tools(
         ToolDefinitionError: `name` is not a Python name, or `timeout` not a number of seconds.
     """
     connection = Connection(client)
-    check_flag("trusted", trusted)
     if isinstance(only, str):
         raise MisuseError(f"only={only!r}: give the names of tools in a list, as in [{only!r}].")
     names: Any = tuple(only) if isinstance(only, Iterable) else only
     for option, value, is_fit, expected in (
         ("only", only, names is None or _all_of(names, str), "a list of names or None"),
         ("rename", rename, rename is None or callable(rename), "a function of a name or None"),
+        ("trusted", trusted, isinstance(trusted, bool), "True or False"),
         ("verify", verify, isinstance(verify, bool | None), "True, False or None"),
         (
             *("capabilities", capabilities, capabilities is None or _is_declared(capabilities)),
@@ -224,13 +227,14 @@ async def remote_tools(
     return RemoteTools(rules, tools)
 
 
-def _all_of(given: Any, kind: type[Any]) -> bool:
+def _all_of(given: object, kind: type) -> bool:
     return is_sequence(given) and all(isinstance(each, kind) for each in given)
 
 
-def _is_declared(given: Any) -> bool:
-    of_names = is_mapping(given) and _all_of([*given], str)
-    return of_names and _all_of([*given.values()], ToolCapabilities)
+def _is_declared(given: object) -> bool:
+    return is_mapping(given) and all(
+        isinstance(name, str) and isinstance(each, ToolCapabilities) for name, each in given.items()
+    )
 
 
 def _wire_name_of(rules: Rules, name: str) -> str:
@@ -268,7 +272,7 @@ async def _listed(rules: Rules, *, fresh: bool) -> list[Tool]:
     return tools
 
 
-def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> ToolSpec[Any, Any]:
+def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> AnySpec:
     """Make a tool of what a server lists: what is wrong with one keeps no other out.
 
     Args:

@@ -16,7 +16,7 @@ from .._text.on_demand import on_demand
 
 if TYPE_CHECKING:
     from . import strategies
-    from ._loop import FaultKind, Loop, LoopFailure, LoopFault, check_loop
+    from ._loop import FaultKind, Loop, LoopFailure, LoopFault, LoopSettings, check_loop
     from ._scripted_client import ScriptedAnswer, ScriptedClient, ScriptedResponse, ScriptedStream
     from ._scripted_model import ScriptedModel, ScriptExhausted, TurnScript
     from ._strategies.calls import AnyToolset, ArgumentStrategies
@@ -26,7 +26,10 @@ else:
     __getattr__, __dir__ = on_demand(
         globals(),
         {
-            "testing._loop": ("FaultKind", "Loop", "LoopFailure", "LoopFault", "check_loop"),
+            "testing._loop": (
+                *("FaultKind", "Loop", "LoopFailure"),
+                *("LoopFault", "LoopSettings", "check_loop"),
+            ),
             "testing._scripted_model": ("ScriptExhausted", "ScriptedModel", "TurnScript"),
             "testing._scripted_client": (
                 *("ScriptedAnswer", "ScriptedClient"),
@@ -46,6 +49,7 @@ __all__ = [
     "Loop",
     "LoopFailure",
     "LoopFault",
+    "LoopSettings",
     "ScriptExhausted",
     "ScriptedAnswer",
     "ScriptedClient",

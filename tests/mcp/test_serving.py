@@ -357,7 +357,9 @@ async def test_only_what_was_meant_for_the_client_is_told(
                 (logging.ERROR, True)
             ]
     assert told_of == []
-    with pytest.raises(MisuseError, match="show_errors='no': pass True or False"):
+    with pytest.raises(
+        MisuseError, match="create_server takes True or False for `show_errors`, not 'no'"
+    ):
         create_server(Tools, show_errors="no")  # type: ignore[arg-type]
     async with connected(create_server(Tools, show_errors=True), kind) as client:
         result = await client.call_tool("fail", {"how": "raise"})
