@@ -17,7 +17,7 @@ PACKAGE: Final = Path(__file__).resolve().parent.parent / "lutum_py"
 STILL: Final = {
     "cli": (83, 9),
     "code": (0, 0),
-    "dialects": (52, 18),
+    "dialects": (51, 18),
     "execution": (35, 52),
     "flow": (0, 0),
     "mcp": (0, 0),
