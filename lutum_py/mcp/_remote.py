@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias, Unpack
 
 from mcp import Client, ClientSession
 from mcp.types import Tool
@@ -14,8 +14,7 @@ from mcp.types import Tool
 from .. import ToolDef, Toolset
 from .._text.escaping import escape_unprintable, meant_by
 from .._text.immutable import SetOnce
-from .._text.json import compact_json, cut, is_mapping, is_sequence, shorten
-from ..capabilities import ToolCapabilities
+from .._text.json import compact_json, cut, shorten
 from ..errors import MisuseError, ProviderError, ToolDefinitionError
 from ..schemas import (
     SchemaChecker,
@@ -29,7 +28,6 @@ from ._connection import (
     NAME,
     Change,
     Connection,
-    Limits,
     changes,
     digest_of_all,
     hides,
@@ -37,10 +35,9 @@ from ._connection import (
     legible_schema,
     one_line,
     shape_of,
-    wire_name,
     without_words,
 )
-from ._remote_tool import RemoteTool, Rules
+from ._remote_tool import RemoteOptions, RemoteTool, Rules
 from ._served_call import capabilities_of, is_idempotent
 
 AnySpec: TypeAlias = ToolSpec[Any, Any]
@@ -154,87 +151,33 @@ class RemoteTools(SetOnce):
 
 
 async def remote_tools(
-    client: Client | ClientSession,
-    name: str,
-    *,
-    only: Iterable[str] | None = None,
-    rename: Callable[[str], str] | None = wire_name,
-    trusted: bool = False,
-    verify: bool | None = None,
-    capabilities: Mapping[str, ToolCapabilities] | None = None,
-    timeout: float | None = None,  # noqa: ASYNC109 - of each call, and not of this one
-    limits: Limits | None = None,
+    client: Client | ClientSession, name: str, **options: Unpack[RemoteOptions]
 ) -> RemoteTools:
     """List the tools of a server once, and make a toolset of them.
 
     Args:
         client: An open `mcp.Client`, or a session that has been initialised.
         name: What the toolset is called; saved plans do not keep it.
-        only: The names, as the server has them, of the tools to take; None for all.
-        rename: Makes the tool's own name of the server's; None takes that as it is.
-        trusted: Whether the server's hints about what its tools do are believed. Else each tool is
-            `delegate_work`, which is to be confirmed.
-        verify: Whether each tool is looked up again before each call, and not called where it
-            changed; by default where the server is not trusted.
-        capabilities: What tools do to the world, as you declare it, by the server's names.
-        timeout: Seconds that a call may take.
-        limits: How much the server may bring along.
+        options: Which tools are taken, and how far the server is believed: see `RemoteOptions`.
 
     Raises:
-        MisuseError: The client is not open, or an argument has another kind.
+        MisuseError: The client is not open, or an option has another kind.
         MCPError: The server refused to list its tools, or is gone.
         ProviderError: It lists too many tools, or what it sent is not a listing.
         ToolDefinitionError: `name` is not a Python name, or `timeout` not a number of seconds.
     """
-    connection = Connection(client)
-    if isinstance(only, str):
-        raise MisuseError(f"only={only!r}: give the names of tools in a list, as in [{only!r}].")
-    names: Any = tuple(only) if isinstance(only, Iterable) else only
-    for option, value, is_fit, expected in (
-        ("only", only, names is None or _all_of(names, str), "a list of names or None"),
-        ("rename", rename, rename is None or callable(rename), "a function of a name or None"),
-        ("trusted", trusted, isinstance(trusted, bool), "True or False"),
-        ("verify", verify, isinstance(verify, bool | None), "True, False or None"),
-        (
-            *("capabilities", capabilities, capabilities is None or _is_declared(capabilities)),
-            "a dict of names and `ToolCapabilities`, or None",
-        ),
-        ("limits", limits, isinstance(limits, Limits | None), "Limits or None"),
-    ):
-        if not is_fit:
-            raise MisuseError.of_field("remote_tools", option, expected, value)
-    rules = Rules(
-        connection=connection,
-        name=name,
-        only=names,
-        rename=rename,
-        trusted=trusted,
-        verify=not trusted if verify is None else verify,
-        capabilities={} if capabilities is None else dict(capabilities),
-        timeout=timeout,
-        limits=limits or Limits(),
-    )
+    rules = Rules(connection=Connection(client), name=name, **options)
     # An empty toolset: what is wrong with these is to be found without asking, and not per tool.
     toolset_of_specs(name, ())
-    ToolDef.from_json_schema(name=name, input_schema={}, timeout=timeout)
+    ToolDef.from_json_schema(name=name, input_schema={}, timeout=rules.timeout)
     tools = await _listed(rules, fresh=False)
     known = {tool.name for tool in tools}
-    for unknown in sorted(rules.capabilities.keys() - known):
+    for unknown in sorted((rules.capabilities or {}).keys() - known):
         raise MisuseError(
             f"capabilities= names {shorten(unknown)}, which the server does not list."
             f"{meant_by(unknown, known)} Give the names as the server has them."
         )
     return RemoteTools(rules, tools)
-
-
-def _all_of(given: object, kind: type) -> bool:
-    return is_sequence(given) and all(isinstance(each, kind) for each in given)
-
-
-def _is_declared(given: object) -> bool:
-    return is_mapping(given) and all(
-        isinstance(name, str) and isinstance(each, ToolCapabilities) for name, each in given.items()
-    )
 
 
 def _wire_name_of(rules: Rules, name: str) -> str:
@@ -263,9 +206,9 @@ async def _listed(rules: Rules, *, fresh: bool) -> list[Tool]:
         if wanted is not None and tool.name not in wanted:
             continue
         tools.append(tool)
-        if len(tools) > rules.limits.tools:
+        if len(tools) > rules.bounds.tools:
             raise ProviderError(
-                f"The server of {rules.name} lists more than {rules.limits.tools:,} tools. Name "
+                f"The server of {rules.name} lists more than {rules.bounds.tools:,} tools. Name "
                 "those that you want with `only=[...]`, or allow more with "
                 "`limits=Limits(tools=...)`."
             )
@@ -284,7 +227,7 @@ def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> AnySpec:
     Raises:
         ToolDefinitionError: It cannot be used; the text says why.
     """
-    limits, hints = rules.limits, tool.annotations
+    limits, hints, declared = rules.bounds, tool.annotations, rules.capabilities or {}
     if alike > 1:
         raise ToolDefinitionError(
             f"{alike} tools of the server are called {wire!r} here; tell them apart with rename="
@@ -304,7 +247,7 @@ def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> AnySpec:
         description=legible(tool.description or "", limits.description),
         title=" ".join(legible(title, limits.description).split()) if title else None,
         output_schema=gives,
-        capabilities=rules.capabilities.get(tool.name) or capabilities_of(hints, rules.trusted),
+        capabilities=declared.get(tool.name) or capabilities_of(hints, rules.trusted),
         timeout=rules.timeout,
         idempotent=is_idempotent(hints, rules.trusted),
     )

@@ -11,11 +11,11 @@ import asyncio
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import anyio
 from mcp import MCPError
@@ -51,9 +51,9 @@ from mcp.types import (
 from pydantic import TypeAdapter, ValidationError
 
 from .. import Attachment, Labels, Reply, ResumeMode, SuspendTicket, ToolContext
-from .._text.json import compact_json, parse_json, sendable
+from .._text.json import compact_json, is_mapping, is_sequence, parse_json, sendable
 from ..capabilities import ToolCapabilities
-from ..errors import ProviderError, ToolDefinitionError
+from ..errors import MisuseError, ProviderError, ToolDefinitionError
 from ..schemas import SchemaChecker, schema_checker
 from ..typing import JsonSchema, MediaType, ReplyStatus
 from ._connection import (
@@ -66,6 +66,7 @@ from ._connection import (
     one_line,
     shape_of,
     statuses_noted,
+    wire_name,
 )
 
 _ACTION: Final = "mcp_input"
@@ -407,19 +408,97 @@ _ANSWERED: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapte
 _NOT_RUN: Final = (METHOD_NOT_FOUND, INVALID_PARAMS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteOptions(TypedDict, total=False):
+    """Say which tools of a server are taken, and how far the server is believed.
+
+    Attributes:
+        only: The names, as the server has them, of the tools to take; None for all, as by default.
+        rename: Makes the tool's own name of the server's, `wire_name` by default; None takes that
+            as it is.
+        trusted: Whether the server's hints about what its tools do are believed. Else, and by
+            default, each tool is `delegate_work`, which is to be confirmed.
+        verify: Whether each tool is looked up again before each call, and not called where it
+            changed; by default where the server is not trusted.
+        capabilities: What tools do to the world, as you declare it, by the server's names.
+        timeout: Seconds that a call may take.
+        limits: How much the server may bring along.
+    """
+
+    only: Iterable[str] | None
+    rename: Callable[[str], str] | None
+    trusted: bool
+    verify: bool | None
+    capabilities: Mapping[str, ToolCapabilities] | None
+    timeout: float | None
+    limits: Limits | None
+
+
+@dataclass(slots=True, kw_only=True)
 class Rules:
-    """The server that is asked, and what the user said about it."""
+    """The server that is asked, and what the user said about it: see `RemoteOptions`.
+
+    Raises:
+        MisuseError: An option has another kind.
+    """
 
     connection: Connection
     name: str
-    only: tuple[str, ...] | None
-    rename: Callable[[str], str] | None
-    trusted: bool
-    verify: bool
-    capabilities: Mapping[str, ToolCapabilities]
-    timeout: float | None
-    limits: Limits
+    only: Iterable[str] | None = None
+    rename: Callable[[str], str] | None = wire_name
+    trusted: bool = False
+    verify: bool | None = None
+    capabilities: Mapping[str, ToolCapabilities] | None = None
+    timeout: float | None = None
+    limits: Limits | None = None
+
+    def __post_init__(self) -> None:
+        only = self.only
+        if isinstance(only, str):
+            raise MisuseError(
+                f"only={only!r}: give the names of tools in a list, as in [{only!r}]."
+            )
+        if isinstance(only, Iterable):
+            self.only = only = tuple(only)
+        declared = self.capabilities
+        for option, is_fit, expected in (
+            ("only", only is None or _all_of(only, str), "a list of names or None"),
+            (
+                "rename",
+                self.rename is None or callable(self.rename),
+                "a function of a name or None",
+            ),
+            ("trusted", isinstance(self.trusted, bool), "True or False"),
+            ("verify", isinstance(self.verify, bool | None), "True, False or None"),
+            (
+                *("capabilities", declared is None or _is_declared(declared)),
+                "a dict of names and `ToolCapabilities`, or None",
+            ),
+            ("limits", isinstance(self.limits, Limits | None), "Limits or None"),
+        ):
+            if not is_fit:
+                value = getattr(self, option)
+                raise MisuseError.of_field("remote_tools", option, expected, value)
+        self.capabilities = dict(declared or {})
+
+    @property
+    def bounds(self) -> Limits:
+        """How much the server may bring along."""
+        return self.limits or Limits()
+
+    @property
+    def verifies(self) -> bool:
+        """Whether each tool is looked up again before each call."""
+        return not self.trusted if self.verify is None else self.verify
+
+
+def _all_of(given: object, kind: type) -> bool:
+    return is_sequence(given) and all(isinstance(each, kind) for each in given)
+
+
+def _is_declared(given: object) -> bool:
+    return is_mapping(given) and all(
+        isinstance(name, str) and isinstance(each, ToolCapabilities) for name, each in given.items()
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -459,7 +538,7 @@ class RemoteTool:
         is_sent, statuses = False, list[int]()
         try:
             async with _stopped_by(context) as scope:
-                if self.rules.verify:
+                if self.rules.verifies:
                     change = await self._change()
                     if change is not None:
                         return failed("tool_changed", change)
@@ -482,11 +561,11 @@ class RemoteTool:
             return self._stopped(token.reason, is_sent)
         if isinstance(answered, InputRequiredResult):
             try:
-                ticket = ticket_for(answered, self.rules.limits)
+                ticket = ticket_for(answered, self.rules.bounds)
             except UnfitQuestion as error:
                 return failed(error.code, f"{error} The tool waits for an answer in vain.")
             context.suspend(ticket)
-        return reply_of(answered, self.output, self.rules.limits, trusted=self.rules.trusted)
+        return reply_of(answered, self.output, self.rules.bounds, trusted=self.rules.trusted)
 
     async def _change(self) -> str | None:
         """Say what has changed since the model was told about the tool."""
@@ -512,7 +591,7 @@ class RemoteTool:
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             context.report_progress(
                 "running",
-                None if message is None else legible(message, self.rules.limits.description),
+                None if message is None else legible(message, self.rules.bounds.description),
                 *_in_range(progress, total),
             )
 
