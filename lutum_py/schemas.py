@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._schema.schema_check import schema_checker as schema_checker
     from ._schema.schema_check import schema_faults as schema_faults
     from ._schema.schema_reader import UNIONS as UNIONS
+    from ._schema.schema_reader import Node as Node
     from ._schema.schema_reader import alternatives as alternatives
     from ._schema.schema_reader import branches as branches
     from ._schema.schema_reader import follow as follow
@@ -49,6 +50,7 @@ else:
             ),
             "_schema.schema_reader": (
                 "UNIONS",
+                "Node",
                 "alternatives",
                 "branches",
                 "follow",

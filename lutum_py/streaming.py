@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._text.json import PartialJson as PartialJson
 from ._text.on_demand import exported
 from ._transcript.stream_events import ArgumentsDelta as ArgumentsDelta
 from ._transcript.stream_events import CallCompleted as CallCompleted

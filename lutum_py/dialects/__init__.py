@@ -50,21 +50,19 @@ from ._schema.compiler import CompiledSchema
 from ._schema.nodes import SchemaLoss
 
 if TYPE_CHECKING:
-    from ._dialect import Dialect
-    from ._stream import StreamReader
+    from ._schema.nodes import conjoined
     from ._wire.rendering import ModelNames
 
 __all__ = [
     "DIALECTS",
     "Change",
     "CompiledSchema",
-    "Dialect",
     "EncodedRequest",
     "Loss",
     "ModelNames",
     "SchemaLoss",
-    "StreamReader",
     "Violation",
+    "conjoined",
 ]
 
 DIALECTS: Final[dict[str, str]] = {
@@ -84,8 +82,7 @@ if not TYPE_CHECKING:  # else every misspelt name would have a type
     __getattr__, __dir__ = on_demand(
         globals(),
         {
-            "dialects._dialect": ("Dialect",),
-            "dialects._stream": ("StreamReader",),
+            "dialects._schema.nodes": ("conjoined",),
             "dialects._wire.rendering": ("ModelNames",),
         },
         inner=(*DIALECTS, "hosts", "sse", "wire_form"),

@@ -29,6 +29,9 @@ KEYS: Final = "{}"
 
 Keys = tuple[str | int, ...]
 """Where a single value stands: names and numbers."""
+
+Owners = tuple[JsonSchema, ...]
+"""The objects that a value is in, the outermost first."""
 _STEP: Final = re.compile(r"[^.\[\]{}]+|\[\]|\{\}")
 
 
@@ -44,13 +47,8 @@ def written(keys: Keys) -> str:
 
 
 def values_at(
-    data: object,
-    path: Path,
-    keys: Keys = (),
-    owners: tuple[JsonSchema, ...] = (),
-    *,
-    whole: bool = False,
-) -> Iterator[tuple[Keys, object, tuple[JsonSchema, ...]]]:
+    data: object, path: Path, keys: Keys = (), owners: Owners = (), *, whole: bool = False
+) -> Iterator[tuple[Keys, object, Owners]]:
     """Yield each value at a path, or below it where that is not a single value.
 
     Args:
@@ -671,7 +669,7 @@ def _arguments_of(result: ToolResult) -> object:
     return None
 
 
-def _name_in(owners: tuple[JsonSchema, ...], field: str | None) -> Words:
+def _name_in(owners: Owners, field: str | None) -> Words:
     """Return the words of a field in the innermost record that has it."""
     # The user says "the file notes", and the record `notes.txt`.
     names = [text_of(record[field]) for record in owners if field in record]

@@ -77,7 +77,7 @@ class FlowGate(Settled, CallGate):
         self,
         transcript: Transcript,
         toolset: type[Toolset],
-        rules: Mapping[str, Rules],
+        rules: Mapping[str, Any],
         otherwise: str,
     ) -> None:
         self.__qualname__ = "flow"

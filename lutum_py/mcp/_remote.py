@@ -112,8 +112,7 @@ class RemoteTools(SetOnce):
         )
         self.digest = digest_of_all(listed.values())
         self._fingerprint = _fingerprint(tools)
-        made: Any = toolset_of_specs(rules.name, specs)
-        self.toolset = made
+        self.toolset = toolset_of_specs(rules.name, specs)
 
     async def refresh(self) -> RemoteTools:
         """Ask the server again, between two turns.

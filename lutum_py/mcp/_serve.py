@@ -166,8 +166,8 @@ def _check_hooks(hooks: Hooks | None, toolset: type[Toolset]) -> None:
         MisuseError: They are nothing that decides.
         HookError: They belong to another toolset.
     """
-    given: object = hooks
-    if isinstance(given, HookSet):
+    given: Any = hooks
+    if isinstance(hooks, HookSet):
         of: type[Toolset] = given.toolset
         if len(toolset) and not any(_has(toolset, each) for each in of):
             raise HookError(

@@ -459,7 +459,8 @@ class Serving:
         except ResumeError as error:
             raise _Unfit(f"{error} {_not_run(plan, waiting)}") from error
         # Others would be asked about it once more; what is declared beside the tool asks still.
-        hooks: Any = self.hooks if isinstance(self.hooks, HookSet) else _let_pass
+        is_set = isinstance(self.hooks, HookSet)
+        hooks: Any = self.hooks if is_set else _let_pass
         return plan if self.hooks is None else await plan.apply_hooks(hooks)
 
     def failed(self, name: str, error: BaseException, what: str = "failed") -> CallToolResult:
@@ -541,9 +542,10 @@ class _Answering:
 
     async def _show(self, outcomes: tuple[Outcome, ...]) -> Sequence[Outcome]:
         """Let after-hooks see results; only a hook set has any."""
+        hooks: Any = self._hooks
         if not isinstance(self._hooks, HookSet):
             return outcomes
-        return await self._plan.apply_after_hooks(self._hooks, outcomes)
+        return await self._plan.apply_after_hooks(hooks, outcomes)
 
     async def _ask(self, waiting: SuspendedCall) -> CallToolResult | InputRequiredResult | None:
         """Ask the client; give an answer to its request, or None if it has decided."""
@@ -620,13 +622,11 @@ class _Answering:
 
     def _unmeant(self, outcome: Outcome) -> Exception | None:
         """Return what a tool raised that nobody wrote for the client."""
-        error = self._raised
-        while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-            (error,) = error.exceptions
+        error = _sole(self._raised)
         # That nobody knows what it did is said in words of a tool or of this library, and to a
         # client which took it for a plain failure, the tool would look free to be called again.
         is_in_doubt = isinstance(outcome, ToolResult) and outcome.status == "indeterminate"
-        return None if isinstance(error, ToolError) or is_in_doubt else error
+        return None if is_in_doubt or isinstance(error, ToolError) else error
 
     def _answer_of(self, result: ToolResult) -> CallToolResult:
         text = result.rejection_reason or result.model_text
@@ -638,6 +638,13 @@ class _Answering:
         if definition is not None and structure_of(definition, result.output, modern=modern):
             answer.structured_content = result.output
         return answer
+
+
+def _sole(error: Any) -> Exception | None:
+    """Take groups of one apart, as task groups raise them."""
+    inside: Any = getattr(error, "exceptions", ())
+    made: Exception | None = error
+    return _sole(inside[0]) if len(inside) == 1 else made
 
 
 def _refusal(text: str) -> CallToolResult:

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from json import JSONDecodeError
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeAlias
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from pydantic import ValidationError
 
@@ -30,9 +30,6 @@ from ..dialects import Loss
 from ..errors import DialectError, MisuseError
 from ..schemas import signature_of
 from ..streaming import CallCompleted, StreamEvent, TurnFinished
-
-if TYPE_CHECKING:
-    from ..dialects import Dialect, StreamReader
 
 _LOG: Final = logging.getLogger("lutum.models")
 _OF_SCHEMAS: Final = "tools."
@@ -135,8 +132,10 @@ class SdkModel(ABC):
         native_search: Whether deferred tools are sent as such, if the provider knows them.
     """
 
-    _dialect: Dialect[Any]
-    _reader: ClassVar[type[StreamReader]]
+    _dialect: Any
+    """The record of the dialect, `DIALECT` of its module."""
+    _reader: ClassVar[Any]
+    """Its `StreamDecoder`."""
     _clients: ClassVar[tuple[str, str]]
     """How the SDK calls its sync client and its async one."""
 
@@ -284,22 +283,20 @@ class SdkModel(ABC):
             self._names = (*self._names, turn.model)
         return prepared.turn(turn)
 
-    def _read(
-        self, prepared: PreparedBody, reader: StreamReader, event: object
-    ) -> Iterator[StreamEvent]:
+    def _read(self, prepared: PreparedBody, reader: Any, event: object) -> Iterator[StreamEvent]:
         for each in reader.feed(self._dump(event)):
             # The last event waits for the end of the wire: whoever reads stops there, and a
             # connection that was read to its end serves the next turn too.
             if not isinstance(each, TurnFinished):
                 yield prepared.event(each)
 
-    def _end(self, prepared: PreparedBody, reader: StreamReader) -> Iterator[StreamEvent]:
+    def _end(self, prepared: PreparedBody, reader: Any) -> Iterator[StreamEvent]:
         for each in reader.close():
             if not isinstance(each, TurnFinished):
                 yield prepared.event(each)
         yield TurnFinished(self._taken(prepared, reader.finish()))
 
-    def _break(self, reader: StreamReader, error: _Unread) -> NoReturn:
+    def _break(self, reader: Any, error: _Unread) -> NoReturn:
         if isinstance(error, JSONDecodeError):
             # The decoder says where the text stands and what came before it.
             reader.feed(error.doc)

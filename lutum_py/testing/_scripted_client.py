@@ -23,11 +23,11 @@ ScriptedAnswer: TypeAlias = AssistantTurn | Mapping[str, Any] | BaseException
 class ScriptedResponse(dict[str, Any]):
     """A response's JSON, with the methods of an SDK's response; sync and async code may take it."""
 
-    def to_dict(self, **_: object) -> Json:
+    def to_dict(self, **_: object) -> dict[str, Any]:
         """Return the JSON, as the objects of openai and anthropic do."""
         return dict(self)
 
-    def model_dump(self, **_: object) -> Json:
+    def model_dump(self, **_: object) -> dict[str, Any]:
         """Return the JSON, as the objects of google-genai do."""
         return dict(self)
 

@@ -136,15 +136,16 @@ class Script:
             )
 
 
-def _listed(source: object, called: str) -> Iterable[object]:
+def _listed(source: Any, called: str) -> Iterable[object]:
     # A text and a response are iterable too, over what is not an entry.
-    if not isinstance(source, Iterable) or isinstance(source, str | bytes | Mapping):
+    given: object = source
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
         raise MisuseError(
             f"A script is a list of {called}, or a function that makes the next one, not "
             f"{shorten(source)}. Write it as in "
             f'`[ScriptedModel.text("Hi!")]`; {_MAKERS}.'
         )
-    return source
+    return source  # type: ignore[no-any-return]
 
 
 TurnScript: TypeAlias = (
@@ -307,11 +308,11 @@ def _first_fault(items: Sequence[object]) -> str | None:
     return next((f"{each.position}: {each.problem}" for each in faults_in(items)), None)
 
 
-def _call(triple: object) -> ToolMetadata:
+def _call(triple: Any) -> ToolMetadata:
     if not isinstance(triple, tuple | list) or len(cast("Sequence[Any]", triple)) != 3:
         raise MisuseError(
             "A scripted call is a triple (id, name, arguments), as in "
-            f"tool_calls(('c1', 'forecast', {{...}})), not {shorten(triple)}."
+            f"tool_calls(('c1', 'forecast', {{...}})), not {shorten(cast('object', triple))}."
         )
     id, name, given = cast("Sequence[Any]", triple)
     try:

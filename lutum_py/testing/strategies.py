@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, Unpack
 
 from .. import AssistantTurn, ToolMetadata
 from .._text.json import shorten
@@ -53,7 +53,6 @@ from ._strategies.calls import (
     ArgumentStrategies,
     CallStrategies,
     Spoken,
-    Values,
     require_count,
     require_toolset,
 )
@@ -147,7 +146,9 @@ class _Shape(NamedTuple):
     finish_reason: str | None
 
 
-def valid_arguments(toolset: AnyToolset, tool: AnySelector | str) -> Values:
+def valid_arguments(
+    toolset: AnyToolset, tool: AnySelector | str
+) -> st.SearchStrategy[dict[str, Any]]:
     """Make arguments that fit one tool.
 
     They are made from the tool's input schema and then decoded; what a validator refuses is

@@ -29,6 +29,7 @@ from ..._text.json import (
     is_whole,
     shorten,
 )
+from ...dialects import conjoined
 from ...errors import InvalidValueError, MisuseError
 from ...schemas import UNIONS, localized, parts_of, path_of, type_of
 from ...typing import AnySelector, Available, JsonSchema
@@ -99,21 +100,9 @@ def opened(root: JsonSchema, schema: object) -> JsonSchema:
     return _joined(*(parts_of(schema, root) or [{}]))
 
 
-def _joined(*schemas: JsonSchema) -> JsonSchema:
+def _joined(first: JsonSchema, *others: JsonSchema) -> JsonSchema:
     # What no single object can say, such as two patterns, is left to whoever decodes the value.
-    joined: JsonSchema = {}
-    for schema in schemas:
-        for key in joined.keys() & schema.keys() & {"properties", "required"}:
-            known, more = joined[key], schema[key]
-            if key == "required":
-                joined[key] = [*dict.fromkeys([*known, *more])]
-            else:
-                both = {
-                    each: {"allOf": [known[each], more[each]]} for each in more if each in known
-                }
-                joined[key] = {**more, **known, **both}
-        joined = {**schema, **joined}
-    return joined
+    return conjoined(first, others, lambda _: None)
 
 
 def branches_of(root: JsonSchema, schema: object) -> Iterator[JsonSchema]:
@@ -523,7 +512,7 @@ def _spoiling(kind: str, steps: tuple[int | str, ...], value: object) -> Spoilin
 AnyToolset: TypeAlias = type[Toolset]
 """A toolset, as its class."""
 
-ArgumentStrategies: TypeAlias = Mapping[Any, Values]
+ArgumentStrategies: TypeAlias = "Mapping[Any, st.SearchStrategy[Any]]"
 """Strategies of your own for the arguments of some tools, by selector or wire name."""
 
 Spoken: TypeAlias = tuple[str, str]
