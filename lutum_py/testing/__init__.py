@@ -16,10 +16,10 @@ from .._text.on_demand import on_demand
 
 if TYPE_CHECKING:
     from . import strategies
+    from ._calls import AnyToolset, ArgumentStrategies
     from ._loop import FaultKind, Loop, LoopFailure, LoopFault, LoopSettings, check_loop
     from ._scripted_client import ScriptedAnswer, ScriptedClient, ScriptedResponse, ScriptedStream
     from ._scripted_model import ScriptedModel, ScriptExhausted, TurnScript
-    from ._strategies.calls import AnyToolset, ArgumentStrategies
     from ._transcript_valid import Dialect, assert_transcript_valid
 else:
     # Also because pytest loads the plugin beside this in every run, in those without a loop too.
@@ -35,7 +35,7 @@ else:
                 *("ScriptedAnswer", "ScriptedClient"),
                 *("ScriptedResponse", "ScriptedStream"),
             ),
-            "testing._strategies.calls": ("AnyToolset", "ArgumentStrategies"),
+            "testing._calls": ("AnyToolset", "ArgumentStrategies"),
             "testing._transcript_valid": ("Dialect", "assert_transcript_valid"),
         },
         inner=("pytest_plugin", "strategies"),

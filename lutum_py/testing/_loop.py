@@ -20,16 +20,16 @@ from ..errors import DialectError, DuplicateToolCallIdError, MisuseError
 from ..schemas import signature_of
 from ..turns import TranscriptItem, line_of
 from ..typing import Available
-from ._scripted_client import Json, ScriptedClient, ScriptedResponse
-from ._scripted_model import ScriptedModel
-from ._strategies import Flaky, NoSuchExample, Phase, Settings, find, st
-from ._strategies.calls import (
+from ._calls import (
     PLAIN_NAME,
     AnyToolset,
     check_arguments,
     is_toolset,
     require_count,
 )
+from ._hypothesis import Flaky, NoSuchExample, Phase, Settings, find, st
+from ._scripted_client import Json, ScriptedClient, ScriptedResponse
+from ._scripted_model import ScriptedModel
 from ._transcript_valid import Dialect, dialect_of, transcript_problems
 from .strategies import CallKind, Options, ScriptOptions, scripts_of
 

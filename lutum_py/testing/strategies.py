@@ -46,8 +46,7 @@ from .. import AssistantTurn, ToolMetadata
 from .._text.json import shorten
 from ..errors import InvalidValueError, MisuseError
 from ..typing import AnySelector, Available
-from ._strategies import event, st
-from ._strategies.calls import (
+from ._calls import (
     ANY_TEXT,
     AnyToolset,
     ArgumentStrategies,
@@ -56,6 +55,7 @@ from ._strategies.calls import (
     require_count,
     require_toolset,
 )
+from ._hypothesis import event, st
 
 __all__ = [
     "CallKind",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 from jsonschema import Draft202012Validator
 
-from lutum_py.testing._strategies.calls import (
+from lutum_py.testing._calls import (
     CallStrategies,
     SchemaValues,
     branches_of,

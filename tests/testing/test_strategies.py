@@ -28,7 +28,7 @@ from lutum_py.errors import (
     UnknownToolError,
 )
 from lutum_py.testing import strategies
-from lutum_py.testing._strategies.calls import SchemaValues, spoilings
+from lutum_py.testing._calls import SchemaValues, spoilings
 
 from .samples import SCHEMA_TOOL, Every, FromSchema, Small
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from datetime import UTC, timedelta
 from typing import Any, Final, TypeAlias
 
-from ... import Toolset
-from ..._text.json import (
+from .. import Toolset
+from .._text.json import (
     canonical_json,
     compact_json,
     copy_json,
@@ -29,11 +29,11 @@ from ..._text.json import (
     is_whole,
     shorten,
 )
-from ...dialects import conjoined
-from ...errors import InvalidValueError, MisuseError
-from ...schemas import UNIONS, localized, parts_of, path_of, type_of
-from ...typing import AnySelector, Available, JsonSchema
-from . import NoSuchExample, Phase, Settings, Unsatisfiable, event, find, reject, st
+from ..dialects import conjoined
+from ..errors import InvalidValueError, MisuseError
+from ..schemas import UNIONS, localized, parts_of, path_of, type_of
+from ..typing import AnySelector, Available, JsonSchema
+from ._hypothesis import NoSuchExample, Phase, Settings, Unsatisfiable, event, find, reject, st
 
 Values: TypeAlias = "st.SearchStrategy[Any]"
 """A strategy for JSON data."""
