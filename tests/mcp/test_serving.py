@@ -856,6 +856,15 @@ async def test_a_client_reads_what_was_done_within_its_call(person: Person | Non
     assert "/2 of tool order: indeterminate" in text
 
 
+async def test_a_client_reads_what_was_never_started_within_its_call() -> None:
+    """A call within that waits for its approval is told as one that did nothing."""
+    made = Toolset.of("Orders", both, tool(order, needs_approval=True), add)
+    async with connected(create_server(made), "direct", elicitation_callback=None) as client:
+        result = await client.call_tool("both", {})
+    assert "/1 of tool add: success" in text_of(result)
+    assert "/2 of tool order: not executed" in text_of(result)
+
+
 @pytest.mark.parametrize("kind", ["direct", "legacy"])
 async def test_a_question_that_is_no_form_is_named(kind: str) -> None:
     """Where no form can ask it, or the client shows none, the model is told what was asked."""
