@@ -49,7 +49,7 @@ from lutum_py import (
 )
 from lutum_py.errors import LutumError, RoundClosedError
 from lutum_py.execution import run_sync
-from lutum_py.models import SyncModel
+from lutum_py.typing import SyncModel
 
 REPOSITORY: Final = Path(__file__).resolve().parent.parent
 QUESTION: Final = 'What is this, and where does it say "own the loop"?'

@@ -21,7 +21,8 @@ from typing import Any, Final
 from local_model import LocalModel
 
 from lutum_py.errors import MissingExtraError
-from lutum_py.models import Anthropic, Bedrock, Gemini, OpenAIChat, OpenAIResponses, SyncModel
+from lutum_py.models import Anthropic, Bedrock, Gemini, OpenAIChat, OpenAIResponses
+from lutum_py.typing import SyncModel
 
 LOCAL: Final = "local"
 

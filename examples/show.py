@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
 from lutum_py import AssistantTurn, ToolResult, ToolRoundPlan
-from lutum_py.sinks import CallEvent, escape_unprintable
+from lutum_py.sinks import escape_unprintable
+from lutum_py.typing import CallEvent
 
 _COLOURS: Final = {
     "call": "36",

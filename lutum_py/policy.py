@@ -29,7 +29,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from . import Selector
-from ._toolsets.hook_names import mark
+from ._text.json import shorten
+from .errors import HookError
 from .typing import AnySelector
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def on(selector: AnySelector, /, *others: AnySelector) -> Any:
     Raises:
         HookError: The selector is not a selector of a tool.
     """
-    return mark("execution", selector, *others)
+    return _mark("execution", "on", selector, *others)
 
 
 @overload
@@ -101,7 +102,7 @@ def gate(selector: AnySelector | type[Any] | None = None, /) -> Any:
     Raises:
         HookError: The selector is not a selector of a tool.
     """
-    return mark("gate", selector)
+    return _mark("gate", "gate", selector)
 
 
 @overload
@@ -121,7 +122,7 @@ def before(selector: AnySelector | type[Any] | None = None, /) -> Any:
     Raises:
         HookError: The selector is not a selector of a tool.
     """
-    return mark("before", selector)
+    return _mark("before", "before", selector)
 
 
 @overload
@@ -141,7 +142,7 @@ def after(selector: AnySelector | type[Any] | None = None, /) -> Any:
     Raises:
         HookError: The selector is not a selector of a tool.
     """
-    return mark("after", selector)
+    return _mark("after", "after", selector)
 
 
 def describe(selector: AnySelector, /) -> HookDecorator[[Any, ToolDef], str | None]:
@@ -150,5 +151,37 @@ def describe(selector: AnySelector, /) -> HookDecorator[[Any, ToolDef], str | No
     Raises:
         HookError: The selector is not a selector of a tool.
     """
-    made: Any = mark("description", selector)
-    return made  # type: ignore[no-any-return]
+    return _mark("description", "describe", selector)  # type: ignore[no-any-return]
+
+
+def _mark(phase: str, verb: str, *selectors: AnySelector | type[Any] | None) -> Any:
+    """Make the decorator that marks a method.
+
+    Raises:
+        HookError: The selector is not one, or what is marked is not a method.
+    """
+    for selector in selectors:
+        # Whether a class is a toolset, and nested there, is found when the policy is registered.
+        of_many = isinstance(selector, type | None) and phase not in ("execution", "description")
+        if not (of_many or isinstance(selector, AnySelector)):
+            raise HookError(
+                f"`@policy.{verb}` takes the selector of a tool, not {shorten(selector)}. Write "
+                f"`@policy.{verb}(AppTools.member)` above the method."
+            )
+
+    def decorate(function: Any) -> Any:
+        # The mark is written on the function itself, where an override in a subclass can be
+        # compared with it. A registry beside the class would not know which class the method ends
+        # up in.
+        inner: Any = getattr(function, "__func__", function)
+        # A class has a `__dict__` that cannot be written to, and is no method.
+        if not callable(inner) or not isinstance(getattr(inner, "__dict__", None), dict):
+            raise HookError(
+                f"`@policy.{verb}(...)` marks methods, not {shorten(function)}. Write it above a "
+                "`def`."
+            )
+        marks = inner.__dict__.setdefault("__lutum_hooks__", [])
+        marks += [(phase, selector) for selector in selectors]
+        return function
+
+    return decorate

@@ -8,29 +8,21 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self
 
 from typing_extensions import TypeVar
 
-from ._context.progress import (
-    ActivityDelta,
-    ActivitySnapshot,
-    AsyncSink,
-    ObserverText,
-    Sink,
-    ToolEvent,
-    figures_in,
-    progress_in,
-)
-from ._round.events import CallEvent, log_events
-from ._text.escaping import escape_unprintable
-from .context import ProgressStatus
-from .errors import MissingExtraError, MisuseError
+from ._text.escaping import escape_unprintable, escape_unprintable_json
+from ._text.json import compact_json, cut, is_whole, shorten
+from .context import ObserverText, ProgressStatus, Sink, ToolEvent
+from .errors import InvalidValueError, MissingExtraError, MisuseError
+from .typing import CallEvent, OnEvent
 
 if TYPE_CHECKING:
+    from asyncio import Future
     from logging import Logger
 
     from rich.console import Console
@@ -40,18 +32,12 @@ if TYPE_CHECKING:
     from .execution import Outcome
 
 __all__ = [
-    "ActivityDelta",
-    "ActivitySnapshot",
     "AnyEvent",
     "AsyncSink",
-    "CallEvent",
     "ListSink",
     "LoggerSink",
-    "ObserverText",
     "RichProgressSink",
-    "Sink",
     "ThrottledSink",
-    "ToolEvent",
     "escape_unprintable",
     "log_events",
 ]
@@ -60,6 +46,8 @@ _ROUNDING: Final = 1e-9
 _MOST_CALLS: Final = 1024
 _LONGEST_LINE: Final = 400
 _MOST_ENDED: Final = 8
+_WORDS: Final = {("resumed", "rejected"): "cancelled", ("resumed", "handled"): "decided"}
+"""What a log calls a decision after which the call does not go on, by kind and state."""
 _FINAL: Final = frozenset(status.value for status in ProgressStatus if status.is_terminal)
 
 
@@ -90,6 +78,7 @@ class ListSink(Generic[E]):
     Attributes:
         events: The events, in the order in which they came.
 
+    >>> from lutum_py.context import ActivitySnapshot
     >>> sink = ListSink()
     >>> sink(ActivitySnapshot("c1", "note", "half way"))
     >>> sink.dump()[0]["content"]
@@ -110,12 +99,129 @@ class ListSink(Generic[E]):
         return [event.model_dump() for event in events]
 
 
+class AsyncSink(Generic[E]):
+    """Hand events from tools in any thread to one asynchronous consumer, in order.
+
+    Events wait in a queue of at most `limit`. A tool never waits: when the queue is full, the
+    oldest event is dropped and counted in `dropped`, so the newest state always arrives. If a
+    consumer must not miss any delta, set `limit=None`, so that the queue can grow. After `close`
+    the consumer gets the remaining events, then its loop ends.
+
+    Attributes:
+        dropped: How many events the consumer will never see.
+
+    >>> import asyncio
+    >>> from lutum_py.context import ActivitySnapshot
+    >>> from lutum_py.sinks import AsyncSink
+    >>> async def consume(sink):
+    ...     return [event.content async for event in sink]
+    >>> with AsyncSink() as sink:
+    ...     sink(ActivitySnapshot("c1", "note", "half way"))
+    >>> asyncio.run(consume(sink))
+    ['half way']
+    """
+
+    def __init__(self, limit: int | None = 10_000) -> None:
+        """Open the queue.
+
+        Args:
+            limit: The most events that wait; None for no bound.
+
+        Raises:
+            InvalidValueError: `limit` is not a whole number, or less than one.
+        """
+        if limit is not None and not (is_whole(limit) and limit >= 1):
+            raise InvalidValueError(
+                f"`limit` is {shorten(limit)}. Give at least 1, or None for no bound."
+            )
+        # A deque under a lock and not an `asyncio.Queue`: events come from any thread, also before
+        # there is a loop. The waiter is a future of the consumer's loop, and is ended there.
+        self.dropped: int = 0
+        self._limit = limit
+        self._lock = Lock()
+        self._queue: deque[E] = deque()
+        self._closed = False
+        self._waiter: Future[None] | None = None
+
+    def __call__(self, event: E) -> None:
+        """Queue the event; after `close` it is dropped."""
+        with self._lock:
+            if self._closed:
+                self.dropped += 1
+                return
+            if len(self._queue) == self._limit:
+                self._queue.popleft()
+                self.dropped += 1
+            self._queue.append(event)
+            self._wake()
+
+    def close(self) -> None:
+        """Take no more events and let the consumer finish; may be called twice."""
+        with self._lock:
+            self._closed = True
+            self._wake()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __aiter__(self) -> AsyncSink[E]:
+        """Consume the events, in whichever event loop this runs."""
+        return self
+
+    async def __anext__(self) -> E:
+        """Wait for the next event.
+
+        Raises:
+            RuntimeError: Another consumer is waiting.
+            StopAsyncIteration: The sink is closed and nothing waits.
+        """
+        from asyncio import get_running_loop
+
+        while True:
+            with self._lock:
+                if self._queue:
+                    return self._queue.popleft()
+                if self._closed:
+                    raise StopAsyncIteration
+                if self._waiter is not None:
+                    raise RuntimeError(
+                        "Another consumer waits for the events of this sink already. Use one "
+                        "consumer, or one sink for each."
+                    )
+                # Made under the lock: were it made after, an event could come in between, find
+                # nobody to wake, and be seen with the next one only.
+                woken: Future[None] = get_running_loop().create_future()
+                self._waiter = woken
+            try:
+                await woken
+            finally:
+                with self._lock:
+                    if self._waiter is woken:
+                        self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None:
+            woken, self._waiter = self._waiter, None
+            # The loop may have been closed with its consumer inside: nobody is left to wake.
+            with suppress(RuntimeError):
+                woken.get_loop().call_soon_threadsafe(_finish, woken)
+
+
+def _finish(woken: Future[None]) -> None:
+    if not woken.done():
+        woken.set_result(None)
+
+
 class LoggerSink:
     """Write one log record an event.
 
     Records go to the given logger; observer text goes to its child `observer`, so that it can be
     kept apart. Each record carries `event_type`, `tool_call_id` and `event`, the wire shape.
 
+    >>> from lutum_py.context import ActivitySnapshot
     >>> sink = LoggerSink(level=10)
     >>> sink(ActivitySnapshot("c1", "note", "half way"))
     """
@@ -152,6 +258,57 @@ class LoggerSink:
             )
 
 
+def log_events(logger: Logger | str = "lutum.calls", level: int | None = None) -> OnEvent:
+    """Make a listener that writes one line an event, with the final arguments.
+
+    A line begins with the kind of the event. If a decision does not let a call go on, it begins
+    with `cancelled`, or with `decided` if the decision's result is taken for the tool's.
+
+    Each record carries `event_type`, `tool_call_id` and `event`, the event as plain data.
+
+    Args:
+        logger: A logger or its name.
+        level: The level of the records; `logging.INFO` by default.
+
+    Example:
+        >>> on_event = log_events("app.calls")
+    """
+    from logging import INFO, getLogger
+
+    target = getLogger(logger) if isinstance(logger, str) else logger
+    at = INFO if level is None else level
+
+    def log(event: CallEvent) -> None:
+        if not target.isEnabledFor(at):
+            return
+        row = event.row
+        shown = row.proposed if row.arguments is None else compact_json(row.arguments)
+        word = _WORDS.get((event.kind, row.state), event.kind)
+        status = None if row.result is None else row.result.status
+        came_to = "" if status in (None, word) else f" -> {status}"
+        # Whoever approved a call neither started nor ended it.
+        by = ", approved by" if event.kind in ("started", "continued", "ended") else " by"
+        because = f"{by} {row.by}" if row.by else ""
+        because += f": {row.reason}" if row.reason else ""
+        target.log(
+            at,
+            "%s %s %s (%s)%s%s",
+            word,
+            escape_unprintable(row.tool),
+            escape_unprintable_json(cut(shown, _LONGEST_LINE)),
+            escape_unprintable(row.id),
+            came_to,
+            escape_unprintable(cut(because, _LONGEST_LINE)),
+            extra={
+                "event_type": event.event_type,
+                "tool_call_id": escape_unprintable(row.id),
+                "event": event.model_dump(),
+            },
+        )
+
+    return log
+
+
 class ThrottledSink:
     """Pass on only the reports of progress that tell something new.
 
@@ -162,6 +319,7 @@ class ThrottledSink:
     What it remembers of a call goes with the call's final report; of calls without one it remembers
     the last 1024.
 
+    >>> from lutum_py.context import ActivitySnapshot
     >>> passed = ListSink()
     >>> sink = ThrottledSink(passed, clock=lambda: 0.0)
     >>> for value in (0.1, 0.101, 0.2):
@@ -201,7 +359,7 @@ class ThrottledSink:
 
     def __call__(self, event: ToolEvent) -> None:
         """Pass the event on, or drop it."""
-        content = progress_in(event)
+        content = event.progress
         if content is None or self._passes(event.message_id, content):
             self._sink(event)
 
@@ -239,6 +397,13 @@ class ThrottledSink:
         )
 
 
+def figures_in(content: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Return how much of a call is done, and of how much, by a report of progress."""
+    if (value := content.get("progress")) is not None:
+        return value, 1.0
+    return content.get("loaded"), content.get("total")
+
+
 class RichProgressSink:
     """Show one progress bar a call in the terminal, while used in a `with` statement.
 
@@ -253,6 +418,7 @@ class RichProgressSink:
 
     >>> from io import StringIO
     >>> from rich.console import Console
+    >>> from lutum_py.context import ActivitySnapshot
     >>> screen = StringIO()
     >>> with RichProgressSink(Console(file=screen)) as sink:
     ...     content = {"tool_name": "index", "status": "running", "progress": 0.5}
@@ -308,7 +474,7 @@ class RichProgressSink:
         if isinstance(event, CallEvent):
             self._take(event)
             return
-        content = progress_in(event)
+        content = event.progress
         if content is None:
             return
         label = str(content.get("tool_name", event.message_id))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._text.json import PartialJson as PartialJson
 from ._text.on_demand import exported
 from ._transcript.stream_events import ArgumentsDelta as ArgumentsDelta
 from ._transcript.stream_events import CallCompleted as CallCompleted
@@ -25,6 +26,7 @@ from ._transcript.stream_events import StreamEvent as StreamEvent
 from ._transcript.stream_events import TextDelta as TextDelta
 from ._transcript.stream_events import TurnFinished as TurnFinished
 from ._transcript.stream_events import UsageReported as UsageReported
+from ._transcript.stream_events import arguments_delta as arguments_delta
 
 if not TYPE_CHECKING:
     __all__ = list(exported(globals()))

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from ._hooks.registered_hook import SharedHookDecorator as SharedHookDecorator
     from ._round.ending import ResultLike as ResultLike
     from ._round.events import Ancestor as Ancestor
+    from ._round.events import CallEvent as CallEvent
     from ._round.events import CallEventKind as CallEventKind
     from ._round.events import CallRow as CallRow
     from ._round.events import OnEvent as OnEvent
@@ -78,6 +79,10 @@ if TYPE_CHECKING:
     from ._schema.invocation import Invocation as Invocation
     from ._schema.schema_reader import JsonSchema as JsonSchema
     from ._session.model import AnyModel as AnyModel
+    from ._session.model import Model as Model
+    from ._session.model import StreamingModel as StreamingModel
+    from ._session.model import SyncModel as SyncModel
+    from ._session.model import SyncStreamingModel as SyncStreamingModel
     from ._session.model import SyncTurnStream as SyncTurnStream
     from ._session.model import TurnStream as TurnStream
     from ._session.session import Restored as Restored
@@ -90,7 +95,7 @@ if TYPE_CHECKING:
     from ._toolsets.offer import Descriptions as Descriptions
     from ._toolsets.offer import Named as Named
     from ._toolsets.offer import Offered as Offered
-    from ._toolsets.stock_tools import ToolSearch as ToolSearch
+    from ._toolsets.offer import OfferedTools as OfferedTools
     from ._toolsets.tool_fn import CallOf as CallOf
     from ._toolsets.tool_fn import GivingFn as GivingFn
     from ._toolsets.tool_fn import HidingFn as HidingFn
@@ -107,9 +112,6 @@ if TYPE_CHECKING:
     from ._transcript.result import ResultStatus as ResultStatus
     from ._transcript.transcript import HasTranscript as HasTranscript
     from ._transcript.transcript import TranscriptView as TranscriptView
-    from ._view.view import Count as Count
-    from ._view.view import CutKind as CutKind
-    from ._view.view import Target as Target
 else:
     # Each on demand: who names one type loads no sessions, rounds and hooks.
     __getattr__, __dir__ = on_demand(
@@ -162,18 +164,25 @@ else:
                 "SharedHookDecorator",
             ),
             "_round.ending": ("ResultLike",),
-            "_round.events": ("Ancestor", "CallEventKind", "CallRow", "OnEvent"),
+            "_round.events": ("Ancestor", "CallEvent", "CallEventKind", "CallRow", "OnEvent"),
             "_round.finished": ("MissingReason", "TextResult"),
             "_schema.definition": ("Caller",),
             "_schema.input_model": ("FnInput",),
             "_schema.invocation": ("Invocation",),
             "_schema.schema_reader": ("JsonSchema",),
-            "_session.model": ("AnyModel", "SyncTurnStream", "TurnStream"),
+            "_session.model": (
+                "AnyModel",
+                "Model",
+                "StreamingModel",
+                "SyncModel",
+                "SyncStreamingModel",
+                "SyncTurnStream",
+                "TurnStream",
+            ),
             "_session.session": ("Restored",),
             "_session.turn": ("Turn", "TurnWithAnswer", "TurnWithTools"),
             "_toolsets.handlers": ("Handles", "HandlesArgs"),
-            "_toolsets.offer": ("Available", "Descriptions", "Named", "Offered"),
-            "_toolsets.stock_tools": ("ToolSearch",),
+            "_toolsets.offer": ("Available", "Descriptions", "Named", "Offered", "OfferedTools"),
             "_toolsets.tool_fn": (
                 "CallOf",
                 "GivingFn",
@@ -189,7 +198,6 @@ else:
             "_transcript.request": ("ToolChoiceMode",),
             "_transcript.result": ("Answerable", "ResultStatus"),
             "_transcript.transcript": ("HasTranscript", "TranscriptView"),
-            "_view.view": ("Count", "CutKind", "Target"),
         },
     )
     __all__ = list(exported(__dir__()))

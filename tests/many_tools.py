@@ -16,7 +16,7 @@ from lutum_py import (
     tool_fn,
     toolset,
 )
-from lutum_py.window import tool_search
+from lutum_py.tools import tool_search
 
 
 @tool_fn

@@ -32,7 +32,7 @@ from lutum_py.models import Anthropic
 from lutum_py.otel import ToolTracer
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
-from lutum_py.window import MemoryResults, tool_search
+from lutum_py.tools import MemoryResults, tool_search
 from tests.cases import over
 from tests.mcp.servers import Served, connected, described, taken
 from tests.round_tools import Shop, adds, opened, turn

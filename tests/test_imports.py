@@ -61,7 +61,6 @@ OURS: Final = {
     "_hooks.hook_set": "for hooks",
     "_hooks.pipeline": "loads logging",
     "_round": "what declares tools needs no rounds, and few rounds wait, are saved or are shown",
-    "_view": "what makes no cuts needs no views",
     "_schema.capabilities": "for tools that say what they do to the world",
     "_schema.closed_schema": "for calls: what is only declared validates nothing",
     "_schema.field_issues": "for arguments that do not fit, and outputs",

@@ -16,8 +16,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from lutum_py import SuspendTicket, ToolRoundPlan, execution
+from lutum_py.context import ToolEvent
 from lutum_py.errors import MissingExtraError
-from lutum_py.sinks import CallEvent, RichProgressSink, ToolEvent
+from lutum_py.sinks import RichProgressSink
+from lutum_py.typing import CallEvent
 
 from .instructions import instructions
 from .round_tools import approval, gated, opened

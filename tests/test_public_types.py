@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 import lutum_py
 import lutum_py.typing
 
@@ -148,25 +146,6 @@ def test_each_public_name_has_one_public_place() -> None:
             places.setdefault(home_of(module.__name__, name), []).append(place)
     assert len(places) > 300
     assert [several for several in places.values() if len(several) > 1] == []
-
-
-MOVED: dict[str, tuple[str | None, str | None]] = {
-    "Inner": ("context", "typing"),
-    "AwaitingCall": ("execution", None),
-    "Labels": ("flow", None),
-}
-"""Names by the modules in which they stood first and stand now; None for the façade."""
-
-
-@pytest.mark.parametrize("name", MOVED)
-def test_a_name_that_moved_is_still_found(name: str) -> None:
-    """Who imports it from where it was gets the same thing, and nobody is sent there."""
-    before, now = (
-        importlib.import_module(f"lutum_py.{each}" if each else "lutum_py") for each in MOVED[name]
-    )
-    assert getattr(before, name) is getattr(now, name)
-    assert name in now.__all__
-    assert name not in before.__all__
 
 
 def test_checkers_and_interpreter_find_the_same_thing_by_each_name() -> None:

@@ -12,18 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py.context import ToolCallProgressState
-from lutum_py.errors import InvalidValueError
-from lutum_py.sinks import (
+from lutum_py.context import (
     ActivityDelta,
     ActivitySnapshot,
-    AsyncSink,
-    ListSink,
-    LoggerSink,
     ObserverText,
-    ThrottledSink,
+    ToolCallProgressState,
     ToolEvent,
 )
+from lutum_py.errors import InvalidValueError
+from lutum_py.sinks import AsyncSink, ListSink, LoggerSink, ThrottledSink
 from tests.cases import over
 
 SECONDS = 10.0

@@ -32,7 +32,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py.window import tool_search
+from lutum_py.tools import tool_search
 from tests.declared import call_of, spec_of
 
 R = TypeVar("R")

@@ -29,8 +29,9 @@ from journal import Journal
 from office import Books, Office, advance, begin, hooks
 
 from lutum_py.errors import LutumError, StaleError
-from lutum_py.sinks import CallEvent, escape_unprintable, log_events
+from lutum_py.sinks import escape_unprintable, log_events
 from lutum_py.store import Store, open_store
+from lutum_py.typing import CallEvent
 
 HOST: Final = "127.0.0.1"
 EVERY: Final = 2.0

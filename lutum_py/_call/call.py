@@ -99,6 +99,31 @@ class AnyToolCall(CallState):
         data = self._described.data if has_targets else None
         return accesses_of(effects, self.spec.arguments, data)
 
+    @property
+    def shown_arguments(self) -> Any:
+        """The final arguments as plain data, secrets masked; None if they have no JSON form."""
+        return self._shown
+
+    @property
+    def requested_by(self) -> str | None:
+        """The id of the call that requested this one; None for a call of the turn."""
+        return self._asked_by
+
+    @property
+    def was_started(self) -> bool:
+        """Whether its tool was started: in this try, an earlier one, or before it suspended."""
+        return was_begun(self._history)
+
+    @property
+    def trace(self) -> str | None:
+        """Where its span belongs, as a W3C `traceparent`; None for nowhere in particular.
+
+        A call that goes on belongs under its own first span, and a call that another requested
+        under the span of that one: see `AwaitingCall.set_trace`.
+        """
+        traces = self._round.traces
+        return traces.get(self.id) or traces.get(self._asked_by or "")
+
     # Ways to answer.
 
     def complete(
@@ -263,7 +288,7 @@ class AnyToolCall(CallState):
             LifecycleError: The call was not started, so that it surely did nothing, or has ended.
         """
         is_open = self.status in (_NEW, _RESUMING)
-        if is_open and not was_begun(self._history) and self._round.closed_by != ON_RECORD:
+        if is_open and not self.was_started and self._round.closed_by != ON_RECORD:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was not started, so it did nothing, and "
                 f"that is known: it is {self.status}. Answer it with `call.fail(message)` or "
@@ -436,7 +461,7 @@ class AnyToolCall(CallState):
         Raises:
             ToolInputError: It does not, and this says why.
         """
-        if not was_begun(self._history):
+        if not self.was_started:
             ended = move("ended", by=REFUSED_BY, phase="execution", verdict="rejected", reason=why)
             self._append_all((ended,), since)
         raise ToolInputError(why, tool=self.name)

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, Ty
 
 from .._text.immutable import dataclass
 from .._text.json import digest_of
-from .._transcript.assistant import callers_of
 from ..errors import LifecycleError
 
 if TYPE_CHECKING:
@@ -613,7 +612,7 @@ class CallRound:
     @cached_property
     def callers(self) -> Mapping[str, str]:
         """The programs of the provider that made calls of the turn, by the ids of the calls."""
-        return {} if self.turn is None else callers_of(self.turn)
+        return {} if self.turn is None else self.turn.callers
 
     def take_in(self, requested: Iterable[Any]) -> None:
         """Keep calls that a call requested."""

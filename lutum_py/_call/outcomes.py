@@ -521,7 +521,7 @@ class AwaitingCall(PendingOutcome):
     _trace: str | None = field(default=None, repr=False, compare=False)
     _run: int | None = field(default=None, repr=False, compare=False)  # by which it left
 
-    def _traced(self, trace: str) -> None:
+    def set_trace(self, trace: str) -> None:
         """Note the span that what is requested is under, as W3C writes a `traceparent`."""
         object.__setattr__(self, "_trace", trace)
 

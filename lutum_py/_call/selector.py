@@ -139,12 +139,12 @@ class AnySelector(Immutable):
         What is off stays off, and a search for tools is never deferred itself.
         """
         options = self.options
-        return options.deferred and not options.off and not self._loads_tools
+        return options.deferred and not options.off and not self.loads_tools
 
     @property
-    def _loads_tools(self) -> bool:
+    def loads_tools(self) -> bool:
         """Whether it is a search for tools, as `tool_search()` makes one."""
-        return getattr(self.spec.origin, "_loads_tools", False)
+        return getattr(self.spec.origin, "loads_tools", False)
 
     @property
     def definition(self) -> ToolDef:
@@ -166,7 +166,7 @@ class AnySelector(Immutable):
         """The class of the tool's calls, for `isinstance` and `case`."""
         return self.spec.call_type
 
-    def _arguments_of(self, result: ToolResult) -> Any:
+    def arguments_of(self, result: ToolResult) -> Any:
         """Return the arguments that a result answers, as data; None if they no longer fit."""
         if result.ran_with is not None:
             return result.ran_with
@@ -177,6 +177,16 @@ class AnySelector(Immutable):
             return self.spec.arguments.to_data(self._decode(metadata).input)
         except (InvalidArgumentsError, TypeError, ValueError, RecursionError):
             return None
+
+    def accepts(self, arguments: str) -> bool:
+        """Whether the arguments that a model sends, as text, fit the tool."""
+        from .._transcript.assistant import ToolMetadata
+
+        try:
+            self._decode(ToolMetadata(id="", name=self.name, arguments=arguments))
+        except InvalidArgumentsError:
+            return False
+        return True
 
     def _decode(
         self,

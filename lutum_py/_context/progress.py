@@ -8,21 +8,13 @@ each: plain JSON data, keys that are not set left out.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeAlias, cast
-
-from typing_extensions import TypeVar
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 from .._text.json import is_number, is_whole, shorten
 from ..errors import InvalidValueError
-from .cancellation import finish_threadsafe
-
-if TYPE_CHECKING:
-    from asyncio import Future
 
 TOOL_CALL_PROGRESS_ACTIVITY_TYPE: Final = "tool-call-progress"
 """The activity type of the snapshots that report progress."""
@@ -140,6 +132,11 @@ class ToolCallProgressState:
 class _Event:
     __slots__: tuple[str, ...] = ()
 
+    @property
+    def progress(self) -> Mapping[str, Any] | None:
+        """The content of a report of progress; None for any other event."""
+        return None
+
     def model_dump(self) -> dict[str, Any]:
         """Return the wire shape."""
         return {name: getattr(self, name) for name in self.__slots__}
@@ -165,6 +162,14 @@ class ActivitySnapshot(_Event):
     activity_type: str
     content: Any
     replace: bool = True
+
+    @property
+    def progress(self) -> Mapping[str, Any] | None:
+        """The content of a report of progress; None for any other activity."""
+        content: object = self.content
+        if self.activity_type == TOOL_CALL_PROGRESS_ACTIVITY_TYPE and isinstance(content, Mapping):
+            return cast("Mapping[str, Any]", content)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,131 +251,3 @@ def check_report(
             )
     if not isinstance(message, str | None):
         raise InvalidValueError(f"The message is {shorten(message)}. Give a text.")
-
-
-def progress_in(event: ToolEvent) -> Mapping[str, Any] | None:
-    """Return what a report of progress says; None for any other event."""
-    if isinstance(event, ActivitySnapshot):
-        content: object = event.content
-        if event.activity_type == TOOL_CALL_PROGRESS_ACTIVITY_TYPE and isinstance(content, Mapping):
-            return cast("Mapping[str, Any]", content)
-    return None
-
-
-def figures_in(content: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Return how much of a call is done, and of how much."""
-    if (value := content.get("progress")) is not None:
-        return value, 1.0
-    return content.get("loaded"), content.get("total")
-
-
-E = TypeVar("E", default=ToolEvent)
-
-
-class AsyncSink(Generic[E]):
-    """Hand events from tools in any thread to one asynchronous consumer, in order.
-
-    Events wait in a queue of at most `limit`. A tool never waits: when the queue is full, the
-    oldest event is dropped and counted in `dropped`, so the newest state always arrives. If a
-    consumer must not miss any delta, set `limit=None`, so that the queue can grow. After `close`
-    the consumer gets the remaining events, then its loop ends.
-
-    Attributes:
-        dropped: How many events the consumer will never see.
-
-    >>> import asyncio
-    >>> from lutum_py.sinks import ActivitySnapshot, AsyncSink
-    >>> async def consume(sink):
-    ...     return [event.content async for event in sink]
-    >>> with AsyncSink() as sink:
-    ...     sink(ActivitySnapshot("c1", "note", "half way"))
-    >>> asyncio.run(consume(sink))
-    ['half way']
-    """
-
-    def __init__(self, limit: int | None = 10_000) -> None:
-        """Open the queue.
-
-        Args:
-            limit: The most events that wait; None for no bound.
-
-        Raises:
-            InvalidValueError: `limit` is not a whole number, or less than one.
-        """
-        if limit is not None and not (is_whole(limit) and limit >= 1):
-            raise InvalidValueError(
-                f"`limit` is {shorten(limit)}. Give at least 1, or None for no bound."
-            )
-        # A deque under a lock and not an `asyncio.Queue`: events come from any thread, also before
-        # there is a loop. The waiter is a future of the consumer's loop, which `finish_threadsafe`
-        # ends there.
-        self.dropped: int = 0
-        self._limit = limit
-        self._lock = Lock()
-        self._queue: deque[E] = deque()
-        self._closed = False
-        self._waiter: Future[None] | None = None
-
-    def __call__(self, event: E) -> None:
-        """Queue the event; after `close` it is dropped."""
-        with self._lock:
-            if self._closed:
-                self.dropped += 1
-                return
-            if len(self._queue) == self._limit:
-                self._queue.popleft()
-                self.dropped += 1
-            self._queue.append(event)
-            self._wake()
-
-    def close(self) -> None:
-        """Take no more events and let the consumer finish; may be called twice."""
-        with self._lock:
-            self._closed = True
-            self._wake()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __aiter__(self) -> AsyncSink[E]:
-        """Consume the events, in whichever event loop this runs."""
-        return self
-
-    async def __anext__(self) -> E:
-        """Wait for the next event.
-
-        Raises:
-            RuntimeError: Another consumer is waiting.
-            StopAsyncIteration: The sink is closed and nothing waits.
-        """
-        from asyncio import get_running_loop
-
-        while True:
-            with self._lock:
-                if self._queue:
-                    return self._queue.popleft()
-                if self._closed:
-                    raise StopAsyncIteration
-                if self._waiter is not None:
-                    raise RuntimeError(
-                        "Another consumer waits for the events of this sink already. Use one "
-                        "consumer, or one sink for each."
-                    )
-                # Made under the lock: were it made after, an event could come in between, find
-                # nobody to wake, and be seen with the next one only.
-                woken: Future[None] = get_running_loop().create_future()
-                self._waiter = woken
-            try:
-                await woken
-            finally:
-                with self._lock:
-                    if self._waiter is woken:
-                        self._waiter = None
-
-    def _wake(self) -> None:
-        if self._waiter is not None:
-            woken, self._waiter = self._waiter, None
-            finish_threadsafe(woken)

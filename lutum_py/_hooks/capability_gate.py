@@ -205,7 +205,7 @@ def dry_run_in(
             for item in items
             if isinstance(item, ToolResult) and item.is_success and item.name == call.name
             if item.ran_with is None  # else something else was tried than was sent
-            for tried in [call.selector._arguments_of(item)]
+            for tried in [call.selector.arguments_of(item)]
         )
 
     return done

@@ -20,7 +20,7 @@ from .._call.outcomes import SOURCES
 from .._schema.arguments import InputText
 from .._text.display import BAD, GOOD, WAITING, Entry, Listing, Part
 from .._text.json import compact_json, indented_json, is_object
-from .._transcript.assistant import AssistantTurn, callers_of
+from .._transcript.assistant import AssistantTurn
 from .._transcript.saved import Saved
 from .events import CallRow, row_of, rows_of
 from .plan_json import histories_in
@@ -200,7 +200,7 @@ def plan_text(
         waits: By the id of a call those that come before it in the order of the round.
     """
     outer: dict[str, tuple[str, ...]]
-    outer = {id: (f"{caller} program",) for id, caller in callers_of(turn).items()}
+    outer = {id: (f"{caller} program",) for id, caller in turn.callers.items()}
     named: dict[str, str] = {}
     entries: list[Entry] = []
     for call in calls:

@@ -47,7 +47,6 @@ from .._transcript.result import (
     NOT_RUN,
     ToolResult,
     with_inner_labels,
-    with_message,
 )
 from .._transcript.result_cap import ResultCap
 from .._transcript.transcript import CommittedRound, joined
@@ -196,7 +195,7 @@ def with_edit_lines(
     return tuple(
         each
         if each.id not in lines or each.status in NOT_RUN
-        else with_message(each, f"{lines[each.id]}{each.model_text}")
+        else each.with_message(f"{lines[each.id]}{each.model_text}")
         for each in results
     )
 

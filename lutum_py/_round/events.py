@@ -33,8 +33,8 @@ from .._call.history import (
 )
 from .._call.outcomes import answer_of, issue_in
 from .._context.suspension import Decision
-from .._text.escaping import escape_unprintable, escape_unprintable_json, is_interrupt
-from .._text.json import compact_json, cut, size_of
+from .._text.escaping import escape_unprintable, is_interrupt
+from .._text.json import size_of
 from .._transcript.assistant import AssistantTurn, ServerToolItem
 from .._transcript.result import ToolResult
 from ..errors import MisuseError
@@ -272,9 +272,6 @@ CallEventKind: TypeAlias = Literal[
 ]
 
 _logger = logging.getLogger("lutum.call_event")
-_LONGEST = 400
-_WORDS = {("resumed", "rejected"): "cancelled", ("resumed", "handled"): "decided"}
-"""What a log calls a decision after which the call does not go on, by kind and state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,51 +365,3 @@ def tell_event(on_event: OnEvent, event: CallEvent) -> None:
             event.event_type,
             escape_unprintable(event.message_id),
         )
-
-
-def log_events(logger: logging.Logger | str = "lutum.calls", level: int = logging.INFO) -> OnEvent:
-    """Make a listener that writes one line an event, with the final arguments.
-
-    A line begins with the kind of the event. If a decision does not let a call go on, it begins
-    with `cancelled`, or with `decided` if the decision's result is taken for the tool's.
-
-    Each record carries `event_type`, `tool_call_id` and `event`, the event as plain data.
-
-    Args:
-        logger: A logger or its name.
-        level: The level of the records.
-
-    Example:
-        >>> on_event = log_events("app.calls")
-    """
-    target = logging.getLogger(logger) if isinstance(logger, str) else logger
-
-    def log(event: CallEvent) -> None:
-        if not target.isEnabledFor(level):
-            return
-        row = event.row
-        shown = row.proposed if row.arguments is None else compact_json(row.arguments)
-        word = _WORDS.get((event.kind, row.state), event.kind)
-        status = None if row.result is None else row.result.status
-        came_to = "" if status in (None, word) else f" -> {status}"
-        # Whoever approved a call neither started nor ended it.
-        by = ", approved by" if event.kind in ("started", "continued", "ended") else " by"
-        because = f"{by} {row.by}" if row.by else ""
-        because += f": {row.reason}" if row.reason else ""
-        target.log(
-            level,
-            "%s %s %s (%s)%s%s",
-            word,
-            escape_unprintable(row.tool),
-            escape_unprintable_json(cut(shown, _LONGEST)),
-            escape_unprintable(row.id),
-            came_to,
-            escape_unprintable(cut(because, _LONGEST)),
-            extra={
-                "event_type": event.event_type,
-                "tool_call_id": escape_unprintable(row.id),
-                "event": event.model_dump(),
-            },
-        )
-
-    return log

@@ -44,7 +44,7 @@ from .._hooks.pipeline import AfterSaid, after, review_calls, was_asked_after, w
 from .._hooks.registered_hook import HookPlaces, keyed
 from .._text.json import compact_json, json_data, shorten
 from .._toolsets.offer import NotOnOffer
-from .._transcript.assistant import AssistantTurn, ToolCallItem, ToolMetadata, given_by_provider
+from .._transcript.assistant import AssistantTurn, ToolCallItem, ToolMetadata
 from .._transcript.result import ToolResult, renamed
 from .._transcript.transcript import CommittedRound
 from ..errors import (
@@ -240,7 +240,7 @@ def read_within(call: AnyToolCall) -> tuple[AssistantTurn | ToolResult, ...]:
     do.
     """
     inner, turn = [*call._round.inner.values()], call._round.turn
-    turns = (turn,) if turn is not None and given_by_provider(turn) else ()
+    turns = (turn,) if turn is not None and turn.given else ()
     if not inner:
         return turns
     calls = [*decoded_calls(inner)]

@@ -24,7 +24,7 @@ from .._text.immutable import settle
 from .._text.json import shorten
 from .._toolsets.answer import Answer
 from .._toolsets.offer import NotOnOffer, OfferedTools
-from .._transcript.assistant import AssistantTurn, ToolMetadata, with_calls
+from .._transcript.assistant import AssistantTurn, ToolMetadata
 from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, joined
 from ..errors import (
@@ -303,7 +303,7 @@ def names_known(by_name: Mapping[str, object], answer: Answer[Any] | None) -> Co
 
 def by_own_names(turn: AssistantTurn, names: OwnNames) -> AssistantTurn:
     """Return a turn with each tool called by its own name, in place of its stand-in."""
-    return with_calls(turn, lambda call: replace(call, name=names.own(call.name)))
+    return turn.with_calls(lambda call: replace(call, name=names.own(call.name)))
 
 
 _NOTHING: Final = ("", "{}")

@@ -254,7 +254,7 @@ def meant_by_name(schema: JsonSchema, name: str) -> Iterator[tuple[str, str, Any
         yield from ((each, told, known[told]) for each in of_fields)
 
 
-def parts_of(schema: Any, root: Any) -> list[Part]:
+def parts_of(schema: Any, root: Any) -> list[JsonSchema]:
     """Take a schema apart into parts without references and `allOf`; all of them have to hold.
 
     What leads nowhere, or back to itself, stays in a part as the keyword `$ref`. References in the
@@ -285,7 +285,7 @@ def _parts(schema: Any, root: Any, seen: frozenset[str]) -> list[Part]:
     return [plain, *found] if plain else found
 
 
-def merged_part(schema: Any, root: Any) -> Part:
+def merged_part(schema: Any, root: Any) -> JsonSchema:
     """Return all keywords of a schema in one part, for showing it; the outermost of each counts."""
     merged: Part = {}
     for part in parts_of(schema, root):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from inspect import iscoroutine
 from typing import (
-    TYPE_CHECKING,
     Any,
     ClassVar,
     Final,
@@ -26,6 +25,7 @@ from .._text.json import PartialJson, parse_json, shorten
 from .._toolsets.answer import Answer
 from .._toolsets.offer import OfferedTools
 from .._transcript.assistant import AssistantTurn
+from .._transcript.message import Message
 from .._transcript.request import TurnRequest
 from .._transcript.stream_events import (
     ArgumentsDelta,
@@ -37,9 +37,6 @@ from .._transcript.stream_events import (
 )
 from .._transcript.transcript import CommittedRound, Place, Transcript, TranscriptView
 from ..errors import DialectError, LifecycleError, MisuseError
-
-if TYPE_CHECKING:
-    from .._view.view import View
 
 
 class Model(Protocol):
@@ -156,13 +153,23 @@ def no_events(model: Any, method: str, given: Any) -> MisuseError:
 Outcome = TypeVar("Outcome")
 
 
+class ViewLike(Protocol):
+    """What a turn needs of a view: what it sends of a transcript. `lutum_py.window.View` is one."""
+
+    def of(
+        self, target: Transcript, ephemeral: Iterable[tuple[int, Message]] = ..., /
+    ) -> TranscriptView:
+        """Return what is sent, with ephemeral messages at their places."""
+        ...
+
+
 class SpokenIn(Protocol):
     """What a turn needs of its session."""
 
     transcript: Transcript
     id: str | None
 
-    def _request_items(self, view: View | None = None) -> TranscriptView:
+    def _request_items(self, view: ViewLike | None = None) -> TranscriptView:
         """Return what the next request says."""
         ...
 

@@ -17,14 +17,13 @@ from .._toolsets.answer import Answer, answer_of
 from .._transcript.message import Attachment, Message, Role, attachments_of
 from .._transcript.transcript import Transcript, TranscriptView
 from ..errors import InvalidValueError, MisuseError
-from .model import AnyModel, check_model
+from .model import AnyModel, ViewLike, check_model
 from .turn import Turn
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
     from .._round.plan import ToolRoundPlan
-    from .._view.view import View
 
 T_co = TypeVar("T_co", covariant=True)
 A1 = TypeVar("A1")
@@ -165,7 +164,7 @@ class Session(Displayed):
         made._ephemeral = self._ephemeral
         return made
 
-    def _request_items(self, view: View | None = None) -> TranscriptView:
+    def _request_items(self, view: ViewLike | None = None) -> TranscriptView:
         """Return what the next request says, ephemeral messages in their places."""
         transcript = self.transcript
         if view is not None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .._round.round import NeedsTools
     from .._toolsets.answer import Answer
     from .._toolsets.handlers import Handlers as _Handlers
-    from .._toolsets.offer import Available
+    from .._toolsets.offer import Available, OfferedTools
     from .._toolsets.tool_fn import ToolFn
     from .._transcript.assistant import AssistantTurn, ToolMetadata
     from .._transcript.request import TranscriptItem
@@ -110,6 +110,18 @@ class Toolset(metaclass=ToolsetMeta):
     def default_selectors(cls) -> tuple[_Selector[Any, Any], ...]:
         """Return the tools that are on."""
         return cls._offer.default.selectors
+
+    @classmethod
+    def offered(cls, available: Available = None) -> OfferedTools:
+        """Return the tools that a turn offers, with their definitions.
+
+        Args:
+            available: A `ToolAvailability`, or selectors; by default the tools that are on.
+
+        Raises:
+            UnknownToolError: A selector or name is not a tool of the toolset.
+        """
+        return cls._offer.resolve(available)
 
     @classmethod
     def loaded_tools(

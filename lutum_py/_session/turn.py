@@ -28,13 +28,20 @@ from .._toolsets.offer import (
 from .._toolsets.toolset_meta import ToolsetMeta
 from .._transcript.request import Cache, DeferredTools, TurnRequest, plain_request
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
-from .model import AnyModel, Prepared, SpokenIn, SyncTurnStream, TurnStream, no_answer, no_model
+from .model import (
+    AnyModel,
+    Prepared,
+    SpokenIn,
+    SyncTurnStream,
+    TurnStream,
+    ViewLike,
+    no_answer,
+    no_model,
+)
 from .toolset import Toolset
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
-
-    from .._view.view import View
 
 T = TypeVar("T", bound=Toolset)
 A1 = TypeVar("A1")
@@ -90,15 +97,13 @@ class _Builder(Generic[Taken]):
             )
         return self._but(extra={**self._generation.get("extra", {}), **fields})
 
-    def view(self, view: View) -> Self:
+    def view(self, view: ViewLike) -> Self:
         """Send what a view says about the transcript; ephemeral messages keep their places.
 
         Raises:
             MisuseError: It is not a view.
         """
-        from .._view.view import View as Cuts  # only who cuts loads it
-
-        if not isinstance(view, Cuts):
+        if isinstance(view, type) or not callable(getattr(view, "of", None)):
             raise MisuseError(
                 f"`.view` takes a View, not {shorten(view)}: write `.view(view)` with `view = "
                 "View()`, or with what one of its methods gave."

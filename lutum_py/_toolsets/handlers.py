@@ -154,7 +154,7 @@ class Handlers(Settled, Generic[T]):
 
     def missing(self) -> tuple[Selector[Any, Any], ...]:
         """Return the tools that have neither a handler nor a function."""
-        return tuple(each for each in self._toolset if self._done_by(each) is None)
+        return tuple(each for each in self._toolset if self.done_by(each) is None)
 
     def complete(self) -> Self:
         """Return the table if every tool has a function; call it where the program starts.
@@ -221,7 +221,7 @@ class Handlers(Settled, Generic[T]):
                 f"{call.id!r}) is none of its tools. Use those of the toolset that the turn was "
                 "read with."
             )
-        invocation = self._done_by(member)
+        invocation = self.done_by(member)
         if invocation is None:
             raise MisuseError(
                 f"Tool `{call.name}` (call {call.id!r}) has no function. Write "
@@ -239,7 +239,8 @@ class Handlers(Settled, Generic[T]):
         taken = {name: value for name, value in skipped.items() if name in known}
         return call.start(taken, invocation), taken
 
-    def _done_by(self, member: AnySelector) -> Invocation | None:
+    def done_by(self, member: AnySelector) -> Invocation | None:
+        """Return what runs a tool: its handler, or its own function; None if it has neither."""
         return self._invocations.get(member) or member.spec.invocation
 
     def __repr__(self) -> str:

@@ -61,6 +61,7 @@ HOOK_SET_NAMES = frozenset(
 """The names that every hook set has: no member may have one. `HookSet` is in a layer above."""
 
 _MARKS = "__lutum_hooks__"
+"""Where `lutum_py.policy` writes the marks of a method: pairs of a phase and a selector."""
 
 
 def slot_of(members: Iterable[str], name: str) -> tuple[str, Phase] | None:
@@ -85,40 +86,6 @@ class Mark(NamedTuple):
     selector: AnySelector | type[Any] | None
 
 
-def mark(phase: Phase, *selectors: AnySelector | type[Any] | None) -> Any:
-    """Make the decorator that marks a method.
-
-    Raises:
-        HookError: The selector is not one, or what is marked is not a method.
-    """
-    verb = HOOK_KINDS[phase].verb
-    for selector in selectors:
-        # Whether a class is a toolset, and nested there, is found when the policy is registered.
-        of_many = isinstance(selector, type | None) and phase not in ("execution", "description")
-        if not (of_many or isinstance(selector, AnySelector)):
-            raise HookError(
-                f"`@policy.{verb}` takes the selector of a tool, not {shorten(selector)}. Write "
-                f"`@policy.{verb}(AppTools.member)` above the method."
-            )
-
-    def decorate(function: Any) -> Any:
-        # The mark is written on the function itself, where an override in a subclass can be
-        # compared with it. A registry beside the class would not know which class the method ends
-        # up in.
-        inner: Any = getattr(function, "__func__", function)
-        # A class has a `__dict__` that cannot be written to, and is no method.
-        if not callable(inner) or not isinstance(getattr(inner, "__dict__", None), dict):
-            raise HookError(
-                f"`@policy.{verb}(...)` marks methods, not {shorten(function)}. Write it above a "
-                "`def`."
-            )
-        marks = inner.__dict__.setdefault(_MARKS, [])
-        marks += [Mark(phase, selector) for selector in selectors]
-        return function
-
-    return decorate
-
-
 def marks_of(mro: tuple[type, ...], name: str, defined: Any) -> tuple[Mark, ...]:
     """Return the marks of a method, the one that stands nearest to it first.
 
@@ -132,7 +99,7 @@ def marks_of(mro: tuple[type, ...], name: str, defined: Any) -> tuple[Mark, ...]
     for each in (defined, *(cls.__dict__.get(name) for cls in mro)):
         inner = getattr(each, "__func__", each)
         if marks := getattr(inner, "__dict__", {}).get(_MARKS):
-            return tuple(marks)
+            return tuple(Mark(*mark) for mark in marks)
     return ()
 
 

@@ -152,7 +152,7 @@ def tool(
     """
     spec = _spec_of(t)
     _check_deferred("tool", off, deferred)
-    if deferred and getattr(spec.origin, "_loads_tools", False):
+    if deferred and getattr(spec.origin, "loads_tools", False):
         raise ToolDefinitionError(
             f"Tool `{spec.definition.name}` is the search by which deferred tools are found. Leave "
             "`deferred=` out."

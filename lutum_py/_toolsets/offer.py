@@ -25,7 +25,7 @@ from .._transcript.request import (
     names_loaded_by,
 )
 from .._transcript.result import ToolResult
-from .._transcript.transcript import Transcript, kept_of
+from .._transcript.transcript import Transcript
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 
 Named: TypeAlias = "AnySelector | str"
@@ -198,7 +198,7 @@ class Offer:
         self.all = offered
         self.default = offered if len(on) == len(selectors) else OfferedTools(on)
         self.deferred = OfferedTools(tuple(each for each in selectors if each.is_deferred))
-        self.searches = frozenset(each.name for each in selectors if each._loads_tools)
+        self.searches = frozenset(each.name for each in selectors if each.loads_tools)
         self.index: Any = None
 
     def resolve(self, available: Available) -> OfferedTools:
@@ -387,7 +387,7 @@ class NotOnOffer:
 
     @cached_property
     def _searches(self) -> list[str]:
-        return [self._sent(each.name) for each in self._offered.selectors if each._loads_tools]
+        return [self._sent(each.name) for each in self._offered.selectors if each.loads_tools]
 
     def issue(self, metadata: ToolMetadata) -> RecoverableToolCallIssue:
         """Say what is wrong with one call."""
@@ -462,7 +462,7 @@ def offered_in(offer: Offer, transcript: Transcript, available: Available = None
 
 
 def _read(offer: Offer, transcript: Transcript) -> _Loaded:
-    kept = kept_of(transcript).loaded
+    kept = transcript.cache.loaded
     known = kept.take(offer) or _Loaded(0, (), offer.with_loaded(offer.default, ()))
     # `read` says how far the transcript was looked at: a transcript only grows, so the rest is new.
     length = len(transcript)

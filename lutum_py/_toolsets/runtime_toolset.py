@@ -57,13 +57,13 @@ def toolset_from_definitions(
     given = functions or {}
     specs = [spec_from_definition(each, given.get(each.name)) for each in definitions]
     if functions is not None:
-        return toolset_of_specs(name, specs)
+        return toolset_of_specs(name, specs)  # type: ignore[no-any-return]
     root: Any = ToolsetMeta._root
     made = _of_specs(name, specs, lambda: (root.from_definitions, (name, definitions)))
     return _kept(key, made)
 
 
-def toolset_of_specs(name: str, specs: Iterable[ToolSpec[Any, Any]]) -> ToolsetMeta:
+def toolset_of_specs(name: str, specs: Iterable[ToolSpec[Any, Any]]) -> Any:
     """Make a toolset of tools with functions of their own: never shared, never pickled."""
     _check_name(name)
 

@@ -19,8 +19,9 @@ from .._schema.definition import ToolDef, ToolOptions
 from .._schema.invocation import Invocation
 from .._schema.schema_reader import subschemas
 from .._text.bm25 import Bm25
+from .._text.clipping import READER, head_of
 from .._text.json import is_object, is_whole, shorten
-from .._transcript.result_cap import READER, ResultStore, check_bound, check_store, head_of
+from .._transcript.result_cap import ResultStore, check_bound, check_store
 from ..errors import MisuseError, NotFound, ToolDefinitionError
 from .tool_fn import ToolFn, tool_fn
 from .toolset_meta import ToolsetMeta
@@ -153,7 +154,7 @@ def _search(query: str) -> Reply[list[str]]:
 class ToolSearch(ToolFn[[str], Reply[list[str]]]):
     """The tool that `tool_search()` makes."""
 
-    _loads_tools = True
+    loads_tools = True
 
     def __init__(self, name: str, limit: int, description: str | None) -> None:
         self._said = (name, limit, description)
@@ -251,7 +252,7 @@ def result_reader(store: ResultStore, max_bytes: int = 8_000) -> ToolFn[..., str
         MisuseError: The bound is not a number, or the store is not a store.
 
     Example:
-        >>> from lutum_py.window import MemoryResults
+        >>> from lutum_py.tools import MemoryResults
         >>> store = MemoryResults()
         >>> store.put("h1", "a" * 500)
         >>> result_reader(store, max_bytes=400)("h1", 490)

@@ -414,6 +414,44 @@ class AssistantTurn(Frozen, _TurnFields):
             _check_payload(turn)
         return turn  # type: ignore[no-any-return]
 
+    @property
+    def given(self) -> list[dict[str, Any]]:
+        """What tools that the provider ran itself may have read: no programs, inputs or tools."""
+        ran = [each for each in self.items if isinstance(each, ServerToolItem)]
+        return [
+            {"kind": each.kind, **each.payload}
+            for each in ran
+            if not {"code", "input"} & each.payload.keys() and "tool_search" not in each.kind
+        ]
+
+    @property
+    def callers(self) -> dict[str, str]:
+        """The callers of the calls that no model made itself, by the ids of the calls."""
+        return {
+            item.metadata.id: item.caller
+            for item in self.items
+            if isinstance(item, ToolCallItem) and item.caller is not None
+        }
+
+    def with_calls(self, change: Callable[[ToolMetadata], ToolMetadata]) -> AssistantTurn:
+        """Return the turn with other calls, and the payload as it came; itself if none changed.
+
+        Args:
+            change: Gives what stands for a call.
+        """
+        # The payload stays: what was sent back under a stand-in of a tool's name goes back as it
+        # came, and only the program sees the tool's own name.
+        items = tuple(
+            ToolCallItem(change(item.metadata), item.caller)
+            if isinstance(item, ToolCallItem)
+            else item
+            for item in self.items
+        )
+        if items == self.items:
+            return self
+        calls = tuple(item.metadata for item in items if isinstance(item, ToolCallItem))
+        return self._but(items=items, tool_calls=calls)
+
     def with_arguments(self, call_id: str, text: str) -> AssistantTurn:
         """Return the turn with other arguments of one call, in its payload too.
 
@@ -444,7 +482,7 @@ class AssistantTurn(Frozen, _TurnFields):
                 return call
             return ToolMetadata(id=call.id, name=call.name, arguments=text)
 
-        return with_calls(self, changed)._but(payload=payload)
+        return self.with_calls(changed)._but(payload=payload)
 
     def with_text(self, text: str) -> AssistantTurn:
         """Return the turn with another text, in its payload too.
@@ -569,50 +607,10 @@ def _check_payload(turn: AssistantTurn) -> None:
         )
 
 
-def with_calls(
-    turn: AssistantTurn, change: Callable[[ToolMetadata], ToolMetadata]
-) -> AssistantTurn:
-    """Return a turn with other calls, and the payload as it came; itself where none changed.
-
-    Args:
-        turn: The turn.
-        change: Gives what is to stand for a call.
-    """
-    # The payload stays: what was sent back under a stand-in of a tool's name goes back as it came,
-    # and only the program sees the tool's own name.
-    items = tuple(
-        ToolCallItem(change(item.metadata), item.caller) if isinstance(item, ToolCallItem) else item
-        for item in turn.items
-    )
-    if items == turn.items:
-        return turn
-    calls = tuple(item.metadata for item in items if isinstance(item, ToolCallItem))
-    return turn._but(items=items, tool_calls=calls)
-
-
 def keep_payload(turn: AssistantTurn, payload: Any) -> AssistantTurn:
     """Give a turn that was just made the payload that it was made of."""
     object.__setattr__(turn, "payload", payload)
     return turn
-
-
-def given_by_provider(turn: AssistantTurn) -> list[dict[str, Any]]:
-    """List what tools that the provider ran itself may have read: no programs, inputs or tools."""
-    ran = [each for each in turn.items if isinstance(each, ServerToolItem)]
-    return [
-        {"kind": each.kind, **each.payload}
-        for each in ran
-        if not {"code", "input"} & each.payload.keys() and "tool_search" not in each.kind
-    ]
-
-
-def callers_of(turn: AssistantTurn) -> dict[str, str]:
-    """Return the callers of the calls that no model made itself, by the ids of the calls."""
-    return {
-        item.metadata.id: item.caller
-        for item in turn.items
-        if isinstance(item, ToolCallItem) and item.caller is not None
-    }
 
 
 # A layer above knows what a payload says: so the dialect is asked by its name, and only where there
@@ -637,7 +635,7 @@ def contradiction(turn: AssistantTurn, said: AssistantTurn) -> str | None:
             return f"call {call.id!r} of the turn has other arguments than its payload"
     if (turn.text, turn.refusal) != (said.text, said.refusal):
         return "the turn says another text than its payload"
-    if callers_of(turn) != callers_of(said):
+    if turn.callers != said.callers:
         return "the calls of the turn have other callers than those of its payload"
     return None
 

@@ -132,6 +132,11 @@ def is_whole(items: Iterable[Any]) -> bool:
     return not waiting
 
 
+def faults_in(items: Sequence[Any]) -> list[TranscriptFault]:
+    """List what is wrong with items that may be anything, as a provider would refuse them."""
+    return [] if is_whole(items) else checked(items).faults
+
+
 def checked(items: Sequence[Any]) -> Checked:
     """Check items that may be anything.
 

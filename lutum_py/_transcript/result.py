@@ -157,6 +157,11 @@ class ToolResult(Frozen, _ResultFields):
         return False
 
     @property
+    def never_ran(self) -> bool:
+        """Whether the call was given up before it, or others for it, ran: it read nothing."""
+        return self.status in NOT_RUN and not (self.labels and self.labels.inner)
+
+    @property
     def model_text(self) -> str:
         """What the model reads: the message, else a string result as plain text, else the JSON."""
         if self.message is not None:
@@ -179,6 +184,29 @@ class ToolResult(Frozen, _ResultFields):
     def output(self) -> Any:
         """The output as plain JSON data, parsed from `result`."""
         return parse_json(self.result)
+
+    @classmethod
+    def failed(cls, call: ToolMetadata, message: str, *, code: str | None = None) -> ToolResult:
+        """Answer a call with an error that the model reads, whoever decoded the call.
+
+        Args:
+            call: The call.
+            message: What went wrong.
+            code: A stable code for programs; it is put before the message in brackets.
+        """
+        return failure(call, "error", message, code)
+
+    def with_message(
+        self, message: str, attachments: tuple[Attachment, ...] | None = None
+    ) -> ToolResult:
+        """Return the result with another text for the model; the program keeps what it was.
+
+        Args:
+            message: What the model reads.
+            attachments: The files that go with it; those of the result by default.
+        """
+        files = self.attachments if attachments is None else attachments
+        return self._but(message=sendable(message), attachments=files)
 
     def dump_json(self) -> str:
         """Encode the whole result, to be stored until its round is committed."""
@@ -250,35 +278,16 @@ def make_result(
     return made  # type: ignore[return-value]
 
 
-def with_message(
-    result: ToolResult, message: str, attachments: tuple[Attachment, ...] | None = None
-) -> ToolResult:
-    """Return a result of which the model reads another text; the program keeps what it was.
-
-    Args:
-        result: The result.
-        message: What the model reads.
-        attachments: The files that go with it; those of the result by default.
-    """
-    files = result.attachments if attachments is None else attachments
-    return result._but(message=sendable(message), attachments=files)
-
-
 def with_labels(result: ToolResult, labels: Labels | None) -> ToolResult:
     """Return a result with these labels, unless it has some of its own."""
     return result if labels is None or result.labels is not None else result._but(labels=labels)
-
-
-def never_ran(result: ToolResult) -> bool:
-    """Whether a call was given up before it ran, or others for it, so that it read nothing."""
-    return result.status in NOT_RUN and not (result.labels and result.labels.inner)
 
 
 def with_inner_labels(result: ToolResult, made_of: Iterable[ToolResult]) -> ToolResult:
     """Return a result with the labels of those that it was made of joined to its own."""
     from .message import joined_labels
 
-    inner = ((each.name, each.labels) for each in made_of if not never_ran(each))
+    inner = ((each.name, each.labels) for each in made_of if not each.never_ran)
     labels = joined_labels(result.labels, inner)
     return result if labels is result.labels else result._but(labels=labels)
 

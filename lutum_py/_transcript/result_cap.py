@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import field
 from typing import Final, Protocol
 
+from .._text.clipping import clipped
 from .._text.immutable import dataclass
 from .._text.json import is_whole, shorten
 from ..errors import InvalidValueError, MisuseError
-from .result import ToolResult, with_message
+from .result import ToolResult
 
 _LEAST_BYTES: Final = 400
 """The least that a cap may leave: the notice with a handle takes half of it."""
-
-READER: Final = "read_more"
-"""The name of the stock tool that reads on."""
 
 
 class ResultStore(Protocol):
@@ -113,7 +110,7 @@ class ResultCap:
 
             handle = sha256(text.encode()).hexdigest()[:32]
             self.store.put(handle, text)
-        return with_message(result, _joined(text, text, len(text), handle, self.max_bytes))
+        return result.with_message(clipped(text, text, len(text), handle, self.max_bytes))
 
 
 def check_bound(where: str, max_bytes: object) -> None:
@@ -138,52 +135,6 @@ def check_store(where: str, store: object) -> None:
         )
 
 
-def _notice(stop: int, start: int, handle: str | None, total: int | None = None) -> str:
-    """Say what was left out, in ASCII; with the total for all numbers it is at its longest."""
-    of = f"of {stop if total is None else total} characters"
-    on = "" if handle is None else f'; read them with {READER}(handle="{handle}", offset={start})'
-    return f"\n[... {start} to {stop} {of} left out{on} ...]\n"
-
-
-def _joined(begin: str, end: str, total: int, handle: str | None, size: int) -> str:
-    """Put a notice between what fits of the beginning of a text and what fits of its end."""
-    # By the notice with the longest numbers: what the true ones say depends on how much fits.
-    room = size - len(_notice(total, total, handle))
-    head = head_of(begin, room - room // 2)
-    tail = tail_of(end, room // 2)
-    return f"{head}{_notice(total - len(tail), len(head), handle, total)}{tail}"
-
-
-_WITH_HANDLE: Final = re.compile(
-    r"\n\[\.\.\. ([0-9]{1,15}) to ([0-9]{1,15}) of ([0-9]{1,15}) "
-    r"characters left out; read them with "
-    rf'{READER}\(handle="([0-9a-f]{{32}})", offset=\1\) \.\.\.\]\n'
-)
-
-
-def cut_again(text: str, size: int) -> str | None:
-    """Cut more of a text that a cap has cut, and name its handle; None if it names none."""
-    # A view may cut what a cap has cut already. A second notice inside the first would name no
-    # handle that keeps the rest; so the numbers of the notice are read, and one notice is written
-    # again. A text of the tool may look like a notice, so its numbers have to add up.
-    for notice in _WITH_HANDLE.finditer(text):
-        start, stop, total = map(int, notice.groups()[:3])
-        if notice.start() == start and len(text) - notice.end() == total - stop:
-            head, tail = text[:start], text[notice.end() :]
-            return _joined(head, tail, total, notice[4], size)
-    return None
-
-
 def _fits(text: str, size: int) -> bool:
     # The cheap questions first: characters are never more than bytes, and ASCII text has as many.
     return len(text) <= size and (text.isascii() or len(text.encode()) <= size)
-
-
-def head_of(text: str, size: int) -> str:
-    """Return as much of the beginning as fits into so many bytes of UTF-8, in whole characters."""
-    return text[:size].encode()[:size].decode(errors="ignore")
-
-
-def tail_of(text: str, size: int) -> str:
-    """Return as much of the end as fits into so many bytes of UTF-8, in whole characters."""
-    return text[-size:].encode()[-size:].decode(errors="ignore")

@@ -60,7 +60,6 @@ PLAN: Final = Form("lutum_py.plan", 1, "plan", PlanError)
 SESSION: Final = Form("lutum_py.session", 1, "session", PlanError, gave="`dump_session()`")
 TRANSCRIPT: Final = Form("lutum_py.transcript", 1, "transcript", TranscriptError)
 RESULT: Final = Form("lutum_py.result", 1, "tool result", TranscriptError)
-VIEW: Final = Form("lutum_py.view", 1, "view", SavedDataError)
 
 
 def open_saved(text: str | bytes, form: Form) -> Saved:

@@ -122,7 +122,7 @@ class Latest(Generic[V]):
 
 # A dialect that renders 200 items for each request would spend most of a turn on what it rendered
 # before. Kept here, the next request renders the items that are new.
-class Kept:
+class TranscriptCache:
     """Hold what was worked out from the items of one transcript, so that nobody does it again.
 
     A transcript only grows, so all of it holds for good. Nothing of it is saved, copied or
@@ -131,8 +131,8 @@ class Kept:
     Attributes:
         renderings: What was rendered of it, by dialect and what is in front.
         fronts: What is in front, by view.
-        ledger: How much there is to read in its items, once somebody wanted to know.
-        counted: The same, by the function that counted last.
+        ledgers: How much there is to read in its items: in bytes, and by the function that counted
+            last.
         loaded: Which deferred tools it has loaded, by offer.
     """
 
@@ -159,11 +159,11 @@ class Transcript(Displayed, Sequence[TranscriptItem]):
         True
     """
 
-    __slots__ = ("__weakref__", "_items", "_kept", "_last")
+    __slots__ = ("__weakref__", "_cache", "_items", "_last")
 
     def __init__(self) -> None:
         self._items: list[TranscriptItem] = []
-        self._kept: Kept | None = None
+        self._cache: TranscriptCache | None = None
         self._last: CommittedRound | None = None
 
     def push(self, message: Message) -> None:
@@ -209,6 +209,18 @@ class Transcript(Displayed, Sequence[TranscriptItem]):
         # One call of `extend` with a ready tuple: all of it is there, or nothing.
         self._items.extend((committed.turn, *committed.results))
         self._last = committed
+
+    @property
+    def cache(self) -> TranscriptCache:
+        """What was worked out from the items; it goes with this very transcript."""
+        cache = self._cache
+        if cache is None:
+            cache = self._cache = TranscriptCache()
+        return cache
+
+    def digest_at(self, index: int) -> str:
+        """Return what tells an item from another: the same after it was saved and loaded."""
+        return digest_of_item(self._items[index])
 
     def usage(self) -> Usage | None:
         """Add up what the turns cost; None if no turn says.
@@ -296,14 +308,6 @@ def _restored(items: list[TranscriptItem], cls: type[Transcript] = Transcript) -
     return made
 
 
-def kept_of(transcript: Transcript) -> Kept:
-    """Return what was worked out from the items; it goes with this very transcript."""
-    kept = transcript._kept
-    if kept is None:
-        kept = transcript._kept = Kept()
-    return kept
-
-
 class HasTranscript(Protocol):
     """Anything with a transcript, such as a session."""
 
@@ -343,7 +347,7 @@ def transcript_of(target: HasTranscript | Transcript, refusal: str = _NOWHERE) -
 # For a transcript of ten items of which 2 to 5 became one summary: items (0, 1, summary) at
 # positions (0, 1, 2), places (0, 1, 2), and end 6, from where the transcript goes out as it is.
 @dataclass(frozen=True, slots=True, eq=False)
-class Front:
+class CompactedPrefix:
     """Say what goes out in place of the first items of a transcript.
 
     Attributes:
@@ -354,6 +358,9 @@ class Front:
         end: The first item of the transcript that goes out as it is, with all after it.
         changed: For each cut its first item, and how long the transcript was when it was made.
     """
+
+    EMPTY: ClassVar[CompactedPrefix]
+    """Of a transcript that goes out as it is."""
 
     items: tuple[TranscriptItem, ...]
     positions: tuple[int, ...]
@@ -366,7 +373,7 @@ class Front:
         return any(start <= position < at for start, at in self.changed)
 
 
-NO_FRONT: Final = Front((), (), (), 0)
+CompactedPrefix.EMPTY = CompactedPrefix((), (), (), 0)
 
 
 class TranscriptView(Sequence[TranscriptItem]):
@@ -388,12 +395,12 @@ class TranscriptView(Sequence[TranscriptItem]):
         transcript: Transcript,
         base_length: int,
         ephemeral: tuple[tuple[int, Message], ...] = (),
-        front: Front = NO_FRONT,
+        front: CompactedPrefix = CompactedPrefix.EMPTY,
     ) -> None:
         self.transcript: Transcript = transcript
         self.base_length: int = base_length
         self.ephemeral: tuple[tuple[int, Message], ...] = ephemeral
-        self.front: Front = front
+        self.front: CompactedPrefix = front
 
     @property
     def base_count(self) -> int:

@@ -19,8 +19,8 @@ from ..capabilities import risk_of
 from ..dialects import DIALECTS
 from ..dialects._facts import facts_of
 from ..errors import ToolDefinitionError
+from ..tools import ResultCap
 from ..typing import AnySelector
-from ..window import ResultCap
 from ._conversation_file import dialect_module
 from ._loading import is_toolset
 from ._screen import complain, counted, text, write_json

@@ -6,7 +6,6 @@ Its description shows each tool as a program calls it: an `async def` line made 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping
 from keyword import iskeyword
 from textwrap import indent
 from typing import Any, Final, Literal, NotRequired
@@ -15,9 +14,9 @@ from unicodedata import normalize
 from typing_extensions import TypedDict
 
 from .. import ToolContext, ToolDef, ToolResult, Toolset, tool_fn
-from .._schema.schema_reader import alternatives, follow, types_in
 from .._text.json import is_object, shorten
 from ..errors import InvalidValueError, MisuseError, ToolDefinitionError
+from ..schemas import alternatives, follow, types_in
 from ..typing import JsonSchema, ToolFn
 from ._interpreter import Answer, Asks, Program
 from ._limits import ProgramLimits
@@ -108,7 +107,7 @@ def program_tool(
     )
     MisuseError.check("program_tool", "description", "a text or None", description, str | None)
     # No search loads a tool for a program: there it would promise what it cannot keep.
-    offered = [each for each in tools.default_selectors() if not each._loads_tools]
+    offered = [each for each in tools.default_selectors() if not each.loads_tools]
     definitions = [each.definition for each in offered]
     for each in definitions:
         _check_name(tools, each.name)
@@ -182,7 +181,7 @@ def _signature(tool: ToolDef) -> str:
     """Write a tool as the head of an async function, with what its model is told about it."""
     schema = tool.input_schema
     types = _Types(schema)
-    properties: Mapping[str, Any] = schema["properties"]
+    properties: JsonSchema = schema["properties"]
     required = schema.get("required", ())
     written: list[str] = []
     odd: list[str] = []
@@ -212,11 +211,11 @@ def _signature(tool: ToolDef) -> str:
 class _Types:
     """Writes the types that the parts of one schema stand for, as far as there are any."""
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: object) -> None:
         self._root = root
         self._left = _MOST
 
-    def of(self, schema: Any, within: frozenset[str] = frozenset()) -> str:
+    def of(self, schema: object, within: frozenset[str] = frozenset()) -> str:
         """Write the type of a part.
 
         Args:

@@ -50,6 +50,7 @@ from ._schema.compiler import CompiledSchema
 from ._schema.nodes import SchemaLoss
 
 if TYPE_CHECKING:
+    from ._schema.nodes import conjoined
     from ._wire.rendering import ModelNames
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "ModelNames",
     "SchemaLoss",
     "Violation",
+    "conjoined",
 ]
 
 DIALECTS: Final[dict[str, str]] = {
@@ -79,6 +81,9 @@ before they are used.
 if not TYPE_CHECKING:  # else every misspelt name would have a type
     __getattr__, __dir__ = on_demand(
         globals(),
-        {"dialects._wire.rendering": ("ModelNames",)},
-        inner=(*DIALECTS, "hosts", "sse"),
+        {
+            "dialects._schema.nodes": ("conjoined",),
+            "dialects._wire.rendering": ("ModelNames",),
+        },
+        inner=(*DIALECTS, "hosts", "sse", "wire_form"),
     )

@@ -150,6 +150,14 @@ class Dialect(Generic[C]):
 
         return replace(compiled, schema=schema, decoder=decoder)
 
+    def strict_decoder(self, definition: ToolDef) -> Callable[[Any], Any]:
+        """Return what turns the arguments of a call in strict mode into the author's form.
+
+        Raises:
+            ToolDefinitionError: The schema has no form in strict mode.
+        """
+        return compile_schema(definition, self.facts, strict=True).decoder
+
     def tools(
         self,
         toolset: Any,

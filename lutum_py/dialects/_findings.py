@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..window import Cache
+from ..turns import Cache
 
 OUTCOME_UNKNOWN = (
     "Outcome unknown: the conversation holds no result for this call. It may or may not have run."

@@ -300,16 +300,16 @@ class StreamReader(ABC):
             if not self._is_own or self._pairs.waiting:
                 events = self._pairs.of(events)
         except DialectError as error:
-            raise self._failed(error) from None
+            raise self.failed(error) from None
         except BrokenStream as broken:
             place = Place(self.dialect, fields, None, f"event {number}")
-            raise self._failed(place.error(str(broken))) from None
+            raise self.failed(place.error(str(broken))) from None
         except TypeError:
             place = Place(self.dialect, fields, None, f"event {number}")
-            raise self._failed(fault(place)) from None
+            raise self.failed(fault(place)) from None
         except RecursionError:
             place = Place(self.dialect, event, None, f"event {number}")
-            raise self._failed(place.error("it is nested too deeply to be read")) from None
+            raise self.failed(place.error("it is nested too deeply to be read")) from None
         return [*events, *self.close()] if self._over else events
 
     def feed_line(self, line: str | bytes) -> list[StreamEvent]:
@@ -393,9 +393,9 @@ class StreamReader(ABC):
         except BrokenStream as broken:
             text = f"{self.dialect} {self.position}: {broken}."
             error = DialectError(text, dialect=self.dialect, where=self.position)
-            raise self._failed(error) from None
+            raise self.failed(error) from None
         except DialectError as error:
-            raise self._failed(error) from None
+            raise self.failed(error) from None
         self._turn = turn
         last = self._pairs.of(self._reports.missing(turn.tool_calls))
         return [*last, *self._pairs.rest(), TurnFinished(turn)]
@@ -418,7 +418,7 @@ class StreamReader(ABC):
     def _fit_id(self, given: str) -> str:
         return facts_of(self.dialect).fitting_id(given)
 
-    def _failed(self, error: DialectError) -> DialectError:
+    def failed(self, error: DialectError) -> DialectError:
         """Keep the error that ends the stream, with what had been read before it."""
         # Whoever catches the error may want to show what came; that it cannot be read either must
         # not hide the first error, which says why.

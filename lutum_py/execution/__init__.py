@@ -60,7 +60,6 @@ from collections.abc import Iterable
 from typing import TypeVar, Unpack
 
 from .. import AnyToolCall, ToolContext, ToolRoundPlan
-from .. import AwaitingCall as AwaitingCall  # for whoever still looks for it here
 from .._call.deciding import drive, drive_sync
 from ..typing import Hooks, OnEvent
 from ._batch import Batch

@@ -6,7 +6,6 @@ Example:
     Labels(trusted=False, readers=None)
 """
 
-from .. import Labels as Labels  # for whoever still looks for it here
 from ._index import USER, Edge, Source, argument, output
 from ._policy import FlowGate, Policy, Trace
 

@@ -10,16 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
+from typing import Final, Generic, Literal, NamedTuple, TypeVar
 
 from .. import AssistantTurn, Labels, Message, ToolResult
-from .._schema.schema_reader import branches, localized, meant_by_name, types_in
 from .._text.escaping import escape_unprintable, without_unseen
 from .._text.immutable import dataclass
 from .._text.json import compact_json, is_array, is_object, parse_json, sendable
-from .._transcript.assistant import given_by_provider
-from .._transcript.result import never_ran
 from ..errors import MisuseError
+from ..schemas import branches, localized, meant_by_name, types_in
+from ..turns import TranscriptItem
 from ..typing import AnySelector, JsonSchema, Named
 
 Path = tuple[str, ...]
@@ -30,6 +29,9 @@ KEYS: Final = "{}"
 
 Keys = tuple[str | int, ...]
 """Where a single value stands: names and numbers."""
+
+Owners = tuple[JsonSchema, ...]
+"""The objects that a value is in, the outermost first."""
 _STEP: Final = re.compile(r"[^.\[\]{}]+|\[\]|\{\}")
 
 
@@ -45,8 +47,8 @@ def written(keys: Keys) -> str:
 
 
 def values_at(
-    data: Any, path: Path, keys: Keys = (), owners: tuple[Any, ...] = (), *, whole: bool = False
-) -> Iterator[tuple[Keys, Any, tuple[Any, ...]]]:
+    data: object, path: Path, keys: Keys = (), owners: Owners = (), *, whole: bool = False
+) -> Iterator[tuple[Keys, object, Owners]]:
     """Yield each value at a path, or below it where that is not a single value.
 
     Args:
@@ -80,12 +82,12 @@ def values_at(
         yield keys, data, owners
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Write a single value as a text, as the words of a user would have it."""
     return value if isinstance(value, str) else compact_json(value)
 
 
-def texts_in(data: Any) -> Iterator[str]:
+def texts_in(data: object) -> Iterator[str]:
     """Yield all that can be read in JSON data: keys and values."""
     if is_object(data):
         yield from data
@@ -100,7 +102,7 @@ def texts_in(data: Any) -> Iterator[str]:
 # A policy that names `files[].id` for a tool without such a place would be silent forever: it is
 # told where it is written. A schema that leaves it open says yes, since nothing can be proved. What
 # a model knows as `recipient` may stand in data as `payee`, and a policy may have either name.
-def paths_in(path: Path, schema: Any, *, by_fields: bool = False) -> list[Path]:
+def paths_in(path: Path, schema: object, *, by_fields: bool = False) -> list[Path]:
     """Return the paths in data that a path of any names of parameters may mean.
 
     Args:
@@ -113,7 +115,7 @@ def paths_in(path: Path, schema: Any, *, by_fields: bool = False) -> list[Path]:
         that leaves it open has the path as it is.
     """
     root = localized(schema)
-    found: list[tuple[Path, list[Any]]] = [((), [root])]
+    found: list[tuple[Path, list[object]]] = [((), [root])]
     for step in path:
         found = [
             ((*way, key), inner)
@@ -123,12 +125,12 @@ def paths_in(path: Path, schema: Any, *, by_fields: bool = False) -> list[Path]:
     return [way for way, _ in found]
 
 
-def is_default(schema: Any, value: Any) -> bool:
+def is_default(schema: object, value: object) -> bool:
     """Whether a value is the default that its schema says."""
     return is_object(schema) and "default" in schema and _is_same(schema["default"], value)
 
 
-def _is_same(one: Any, other: Any) -> bool:
+def _is_same(one: object, other: object) -> bool:
     # By value, since the default of `share: float = 0` is 0, and what a model writes there is 0.0.
     if is_object(one) and is_object(other):
         return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
@@ -138,14 +140,14 @@ def _is_same(one: Any, other: Any) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
-def _below(opened: list[JsonSchema], step: str, by_fields: bool) -> dict[str, list[Any]]:
+def _below(opened: list[JsonSchema], step: str, by_fields: bool) -> dict[str, list[object]]:
     """Return the keys that a step may mean, each with the schemas of what is there."""
     kind, says = ("array", "items") if step == ITEMS else ("object", "properties")
     is_said = any(says in each for each in opened)
     types = [types_in(each) for each in opened if "type" in each]
     if types and not is_said and not any(kind in each for each in types):
         return {}
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[object]] = {}
     for schema in opened:
         named = () if step in (ITEMS, KEYS) else tuple(meant_by_name(schema, step))
         for field, told, inner in named:
@@ -156,7 +158,7 @@ def _below(opened: list[JsonSchema], step: str, by_fields: bool) -> dict[str, li
     return found if found or (is_said and kind == "object") else {step: []}
 
 
-def _others(schema: JsonSchema, step: str) -> Iterator[Any]:
+def _others(schema: JsonSchema, step: str) -> Iterator[object]:
     if step == ITEMS:
         found = [schema.get("items"), *schema.get("prefixItems", ())]
     else:
@@ -510,7 +512,7 @@ class Index:
     """
 
     def __init__(self, rules: Mapping[str, Rules], tools: Mapping[str, AnySelector]) -> None:
-        self.items: Sequence[object] = ()
+        self.items: Sequence[TranscriptItem] = ()
         self.untrusted: list[Source] = []
         self.private: list[Source] = []
         self.readers: frozenset[Words] | None = None
@@ -530,7 +532,7 @@ class Index:
         self._runs = {run for said in rules.values() for _, run in said.texts.values()} - {0}
         self._rows: tuple[set[Words], set[Words]] = (set(), set())
 
-    def read(self, items: Sequence[object]) -> None:
+    def read(self, items: Sequence[TranscriptItem]) -> None:
         """Take in what is new among the items; they begin with those that were read before."""
         self.items = items
         for position in range(len(self._sources), len(items)):
@@ -541,10 +543,10 @@ class Index:
             source = Source(item.role, position)
             self._values[USER].add((), said(item.text))
             self._messages.add(source, zip(_words_of(item), strict=True))
-        elif isinstance(item, AssistantTurn) and (given := given_by_provider(item)):
+        elif isinstance(item, AssistantTurn) and (given := item.given):
             source = Source("result", position, given[-1]["kind"], trusted=False)
             self.untrusted.append(source)
-        elif not isinstance(item, ToolResult) or never_ran(item):
+        elif not isinstance(item, ToolResult) or item.never_ran:
             return None  # why a call was not run may quote it, and so is no source of its values
         else:
             trusted, readers = self._labels_of(item.name, item.labels)
@@ -589,12 +591,12 @@ class Index:
                     words = said(text) if edge.part else [_whole(exact(text))]
                     places.add(_name_in(owners, edge.named), words)
 
-    def _arguments_of(self, result: ToolResult) -> Any:
+    def _arguments_of(self, result: ToolResult) -> object:
         """Return the arguments of a call by the keys that rules go by: others may have been sent.
 
         What does not fit the tool was answered by hand, and is what was sent.
         """
-        data = self._tools[result.name]._arguments_of(result)
+        data = self._tools[result.name].arguments_of(result)
         return _arguments_of(result) if data is None else data
 
     def has(self, words: Words, edges: Iterable[Edge]) -> bool:
@@ -636,12 +638,12 @@ def told(sources: Iterable[Source]) -> tuple[Source, ...]:
     return tuple(sorted(sources, key=lambda each: (each.trusted, -each.position))[:_MOST_SOURCES])
 
 
-def _words_of(item: Any) -> Words:
+def _words_of(item: TranscriptItem) -> Words:
     """Return the loose words of a message or result."""
     if isinstance(item, ToolResult):
         return loose(" ".join([*texts_in(item.output), item.message or ""]))
     if isinstance(item, AssistantTurn):
-        return loose(" ".join(texts_in(given_by_provider(item))))
+        return loose(" ".join(texts_in(item.given)))
     return loose(item.text)
 
 
@@ -660,14 +662,14 @@ def _whole(words: Words) -> Words:
     return (" ".join(words),)
 
 
-def _arguments_of(result: ToolResult) -> Any:
+def _arguments_of(result: ToolResult) -> object:
     """Return the arguments that a call ran with; nothing of those that are not JSON."""
     with suppress(ValueError, RecursionError):
         return parse_json(result.arguments) if result.ran_with is None else result.ran_with
     return None
 
 
-def _name_in(owners: tuple[Any, ...], field: str | None) -> Words:
+def _name_in(owners: Owners, field: str | None) -> Words:
     """Return the words of a field in the innermost record that has it."""
     # The user says "the file notes", and the record `notes.txt`.
     names = [text_of(record[field]) for record in owners if field in record]

@@ -8,16 +8,13 @@ from dataclasses import asdict, replace
 from threading import Lock
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from .. import AnyToolCall, Block, Decision, Suspend, SuspendTicket, Transcript
-from .._round.inner import read_within
-from .._schema.secrets import MASK
+from .. import AnyToolCall, Block, Decision, Labels, Suspend, SuspendTicket, Toolset, Transcript
 from .._text.escaping import escape_unprintable
 from .._text.immutable import Settled, dataclass
 from .._text.json import copy_json, cut, is_number, is_whole, shorten
-from .._toolsets.toolset_meta import ToolsetMeta
-from .._transcript.message import readers_of
-from .._transcript.transcript import transcript_of
 from ..errors import HookError, MisuseError, UnknownToolError
+from ..schemas import MASK
+from ..turns import read_within
 from ..typing import AnySelector, CallGate, HasTranscript, Named
 from ._index import (
     UNSAID,
@@ -52,7 +49,7 @@ class Trace:
     """
 
     argument: str
-    value: Any
+    value: object
     sources: tuple[Source, ...]
     fault: str | None
 
@@ -77,7 +74,11 @@ class FlowGate(Settled, CallGate):
     _way: ClassVar[str] = "the gate would not go by it. Make another, as in `policy.gate(session)`."
 
     def __init__(
-        self, transcript: Transcript, toolset: Any, rules: Mapping[str, Any], otherwise: str
+        self,
+        transcript: Transcript,
+        toolset: type[Toolset],
+        rules: Mapping[str, Any],
+        otherwise: str,
     ) -> None:
         self.__qualname__ = "flow"
         self._transcript = transcript
@@ -130,7 +131,7 @@ class FlowGate(Settled, CallGate):
                 known = [(keys, value) for keys, value, _ in faults]
                 values = [(keys, value) for keys, value, _ in values_at(final, ())]
                 faults[:0] = [(*each, None) for each in values if each not in known]
-            shown = call._shown if faults else None
+            shown = call.shown_arguments if faults else None
             return tuple([_trace(index, final, shown, each) for each in faults])
 
     def _read(self, call: AnyToolCall) -> Index:
@@ -145,7 +146,9 @@ class FlowGate(Settled, CallGate):
         return self._index
 
 
-def _faults(rules: Rules, index: Index, call: AnyToolCall, final: Any) -> Iterator[Fault]:
+def _faults(
+    rules: Rules, index: Index, call: AnyToolCall, final: Mapping[str, object]
+) -> Iterator[Fault]:
     if rules.is_clean and index.untrusted:
         yield (), index.untrusted, "something untrusted is in the conversation"
     if rules.sinks is not None and index.readers is not None:
@@ -170,12 +173,12 @@ def _faults(rules: Rules, index: Index, call: AnyToolCall, final: Any) -> Iterat
                 yield keys, words, "stands so in an untrusted result alone"
 
 
-def _given(arguments: Any, *paths: Path) -> Iterator[tuple[Keys, Any]]:
+def _given(arguments: object, *paths: Path) -> Iterator[tuple[Keys, object]]:
     for path in paths:
         yield from ((keys, value) for keys, value, _ in values_at(arguments, path, whole=True))
 
 
-def _trace(index: Index, final: Any, shown: Any, fault: Fault) -> Trace:
+def _trace(index: Index, final: object, shown: object, fault: Fault) -> Trace:
     """Tell of one value, masked where it is a secret."""
     keys, value, text = fault
     if not keys:
@@ -185,7 +188,7 @@ def _trace(index: Index, final: Any, shown: Any, fault: Fault) -> Trace:
     return Trace(written(keys), shown_as, told(found), text)
 
 
-def _readings(value: Any) -> Iterator[str]:
+def _readings(value: object) -> Iterator[str]:
     """Yield a value as a text, and a number also as a person writes it."""
     # "Pay 1,200 to Eve" is where `1200.0` comes from, but its words are not those of the JSON.
     if isinstance(value, float) and value.is_integer():
@@ -238,12 +241,13 @@ class Policy(Settled):
     _way: ClassVar[str] = "no gate would go by it. Say it by a method, as `policy.fill(...)`."
 
     def __init__(
-        self, toolset: type[Any], *, otherwise: Literal["suspend", "block"] = "suspend"
+        self, toolset: type[Toolset], *, otherwise: Literal["suspend", "block"] = "suspend"
     ) -> None:
-        MisuseError.check("Policy", "toolset", "a Toolset", toolset, ToolsetMeta)
+        if not (isinstance(toolset, type) and issubclass(toolset, Toolset)):
+            raise MisuseError.of_field("Policy", "toolset", "a Toolset", toolset)
         if otherwise not in ("suspend", "block"):
             raise MisuseError.of_field("Policy", "otherwise", "'suspend' or 'block'", otherwise)
-        self._toolset: Any = toolset
+        self._toolset: type[Toolset] = toolset
         self._otherwise = otherwise
         self._rules: dict[str, Rules] = {each.name: UNSAID for each in self._toolset}
 
@@ -262,7 +266,7 @@ class Policy(Settled):
             HookError: The policy's toolset has no such tool.
             MisuseError: The readers are not texts.
         """
-        self._change(tools, readers=readers_of("policy.private", readers))
+        self._change(tools, readers=Labels(readers=readers).readers)
 
     def fill(self, tool: Named, parameters: str | Iterable[str], *edges: Edge) -> None:
         """Let values at places of a tool's arguments come only from these edges.
@@ -348,8 +352,12 @@ class Policy(Settled):
             HookError: An edge leads from an argument that has no `fill` of its own.
             MisuseError: It is neither a session nor a transcript.
         """
-        refusal = "A gate goes by the Session or Transcript of a conversation, not by {}. Write "
-        transcript = transcript_of(target, f"{refusal}`policy.gate(session)`.")
+        transcript: object = getattr(target, "transcript", target)
+        if not isinstance(transcript, Transcript):
+            raise MisuseError(
+                f"A gate goes by the Session or Transcript of a conversation, not by "
+                f"{shorten(target)}. Write `policy.gate(session)`."
+            )
         for edge in {edge for rules in self._rules.values() for edge in rules.edges}:
             for tool in map(str, edge.tools if edge.kind == "argument" else ()):
                 # An argument is as good as what may fill it: without a rule of its own it would let
@@ -365,10 +373,9 @@ class Policy(Settled):
 
     def _find(self, named: Named) -> tuple[AnySelector, ...]:
         try:
-            found: tuple[AnySelector, ...] = self._toolset._find(named)
+            return self._toolset.select(named)
         except UnknownToolError as error:
             raise HookError(f"A policy names a tool that is not there: {error}") from error
-        return found
 
     def _change(self, tools: Iterable[Named], **changes: Any) -> None:
         for name in [each.name for tool in tools for each in self._find(tool)]:

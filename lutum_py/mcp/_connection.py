@@ -24,11 +24,10 @@ from mcp.shared.dispatcher import ProgressFnT
 from mcp.types import CONNECTION_CLOSED, CallToolRequest, PaginatedRequestParams, Tool
 from pydantic import BaseModel, TypeAdapter
 
-from .._schema.definition import without_remarks
-from .._schema.schema_reader import with_subschemas
 from .._text.escaping import LINES, escape_unprintable, is_unseen
 from .._text.json import canonical_json, cut, digest_of, is_array, is_object, sendable, shorten
 from ..errors import InvalidValueError, MisuseError, ProviderError
+from ..schemas import with_subschemas, without_remarks
 from ..typing import JsonSchema
 
 
@@ -114,7 +113,7 @@ def _seen(text: str) -> str:
     return "".join(near[2] for near in around if _is_seen(near[2]) or _joins(*near))
 
 
-def hides(data: Any) -> bool:
+def hides(data: object) -> bool:
     """Whether some text in plain JSON data, names included, holds what nobody sees."""
     if isinstance(data, str):
         return not (data.isascii() and data.isprintable()) and not all(map(_is_seen, data))
@@ -157,7 +156,7 @@ def one_line(text: str) -> str:
     return escape_unprintable(cut(" ".join(sendable(text).split()), _SAID_IN_A_LINE))
 
 
-def legible_schema(schema: Any) -> Any:
+def legible_schema(schema: object) -> Any:
     """Take out of a schema's titles and descriptions what nobody sees."""
     if not is_object(schema):
         return schema
@@ -168,7 +167,7 @@ def legible_schema(schema: Any) -> Any:
     return with_subschemas(kept, legible_schema)
 
 
-def without_words(schema: Any) -> Any:
+def without_words(schema: object) -> Any:
     """Copy a schema without its titles and descriptions: with what is more than words."""
     if not is_object(schema):
         return schema
@@ -206,7 +205,7 @@ def shape_of(tool: Tool) -> str:
     return digest_of([data, hints])
 
 
-def _data_of(tool: Tool) -> dict[str, Any]:
+def _data_of(tool: Tool) -> JsonSchema:
     # What a server puts into `_meta` is for programs that know it, and may differ at each listing.
     return tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"})
 

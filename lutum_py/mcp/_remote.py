@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias, Unpack
 
 from mcp import Client, ClientSession
 from mcp.types import Tool
 
 from .. import ToolDef, Toolset
-from .._schema.schema_check import SchemaChecker, schema_checker
-from .._schema.stand_in import stand_in
 from .._text.escaping import escape_unprintable, meant_by
 from .._text.immutable import SetOnce
-from .._text.json import compact_json, cut, is_mapping, is_sequence, shorten
-from .._toolsets.runtime_toolset import toolset_of_specs
-from .._toolsets.tool_input import spec_from_definition
-from ..capabilities import ToolCapabilities
+from .._text.json import compact_json, cut, shorten
 from ..errors import MisuseError, ProviderError, ToolDefinitionError
-from ..execution._settings import check_flag
+from ..schemas import (
+    SchemaChecker,
+    schema_checker,
+    spec_from_definition,
+    stand_in,
+    toolset_of_specs,
+)
 from ..typing import ToolSpec
 from ._connection import (
     NAME,
     Change,
     Connection,
-    Limits,
     changes,
     digest_of_all,
     hides,
@@ -35,12 +35,12 @@ from ._connection import (
     legible_schema,
     one_line,
     shape_of,
-    wire_name,
     without_words,
 )
-from ._remote_tool import RemoteTool, Rules
+from ._remote_tool import RemoteOptions, RemoteTool, Rules
 from ._served_call import capabilities_of, is_idempotent
 
+AnySpec: TypeAlias = ToolSpec[Any, Any]
 _LONGEST_NAME: Final = 200
 
 
@@ -77,7 +77,7 @@ class RemoteTools(SetOnce):
     digest: str
 
     def __init__(self, rules: Rules, tools: list[Tool]) -> None:
-        specs: list[ToolSpec[Any, Any]] = []
+        specs: list[AnySpec] = []
         listed: dict[str, Tool] = {}
         refused: list[tuple[str, str]] = []
         wires: list[tuple[Tool, str]] = []
@@ -112,8 +112,7 @@ class RemoteTools(SetOnce):
         )
         self.digest = digest_of_all(listed.values())
         self._fingerprint = _fingerprint(tools)
-        made: Any = toolset_of_specs(rules.name, specs)
-        self.toolset = made
+        self.toolset = toolset_of_specs(rules.name, specs)
 
     async def refresh(self) -> RemoteTools:
         """Ask the server again, between two turns.
@@ -151,86 +150,33 @@ class RemoteTools(SetOnce):
 
 
 async def remote_tools(
-    client: Client | ClientSession,
-    name: str,
-    *,
-    only: Iterable[str] | None = None,
-    rename: Callable[[str], str] | None = wire_name,
-    trusted: bool = False,
-    verify: bool | None = None,
-    capabilities: Mapping[str, ToolCapabilities] | None = None,
-    timeout: float | None = None,  # noqa: ASYNC109 - of each call, and not of this one
-    limits: Limits | None = None,
+    client: Client | ClientSession, name: str, **options: Unpack[RemoteOptions]
 ) -> RemoteTools:
     """List the tools of a server once, and make a toolset of them.
 
     Args:
         client: An open `mcp.Client`, or a session that has been initialised.
         name: What the toolset is called; saved plans do not keep it.
-        only: The names, as the server has them, of the tools to take; None for all.
-        rename: Makes the tool's own name of the server's; None takes that as it is.
-        trusted: Whether the server's hints about what its tools do are believed. Else each tool is
-            `delegate_work`, which is to be confirmed.
-        verify: Whether each tool is looked up again before each call, and not called where it
-            changed; by default where the server is not trusted.
-        capabilities: What tools do to the world, as you declare it, by the server's names.
-        timeout: Seconds that a call may take.
-        limits: How much the server may bring along.
+        options: Which tools are taken, and how far the server is believed: see `RemoteOptions`.
 
     Raises:
-        MisuseError: The client is not open, or an argument has another kind.
+        MisuseError: The client is not open, or an option has another kind.
         MCPError: The server refused to list its tools, or is gone.
         ProviderError: It lists too many tools, or what it sent is not a listing.
         ToolDefinitionError: `name` is not a Python name, or `timeout` not a number of seconds.
     """
-    connection = Connection(client)
-    check_flag("trusted", trusted)
-    if isinstance(only, str):
-        raise MisuseError(f"only={only!r}: give the names of tools in a list, as in [{only!r}].")
-    names: Any = tuple(only) if isinstance(only, Iterable) else only
-    for option, value, is_fit, expected in (
-        ("only", only, names is None or _all_of(names, str), "a list of names or None"),
-        ("rename", rename, rename is None or callable(rename), "a function of a name or None"),
-        ("verify", verify, isinstance(verify, bool | None), "True, False or None"),
-        (
-            *("capabilities", capabilities, capabilities is None or _is_declared(capabilities)),
-            "a dict of names and `ToolCapabilities`, or None",
-        ),
-        ("limits", limits, isinstance(limits, Limits | None), "Limits or None"),
-    ):
-        if not is_fit:
-            raise MisuseError.of_field("remote_tools", option, expected, value)
-    rules = Rules(
-        connection=connection,
-        name=name,
-        only=names,
-        rename=rename,
-        trusted=trusted,
-        verify=not trusted if verify is None else verify,
-        capabilities={} if capabilities is None else dict(capabilities),
-        timeout=timeout,
-        limits=limits or Limits(),
-    )
+    rules = Rules(connection=Connection(client), name=name, **options)
     # An empty toolset: what is wrong with these is to be found without asking, and not per tool.
     toolset_of_specs(name, ())
-    ToolDef.from_json_schema(name=name, input_schema={}, timeout=timeout)
+    ToolDef.from_json_schema(name=name, input_schema={}, timeout=rules.timeout)
     tools = await _listed(rules, fresh=False)
     known = {tool.name for tool in tools}
-    for unknown in sorted(rules.capabilities.keys() - known):
+    for unknown in sorted((rules.capabilities or {}).keys() - known):
         raise MisuseError(
             f"capabilities= names {shorten(unknown)}, which the server does not list."
             f"{meant_by(unknown, known)} Give the names as the server has them."
         )
     return RemoteTools(rules, tools)
-
-
-def _all_of(given: Any, kind: type[Any]) -> bool:
-    return is_sequence(given) and all(isinstance(each, kind) for each in given)
-
-
-def _is_declared(given: Any) -> bool:
-    of_names = is_mapping(given) and _all_of([*given], str)
-    return of_names and _all_of([*given.values()], ToolCapabilities)
 
 
 def _wire_name_of(rules: Rules, name: str) -> str:
@@ -259,16 +205,16 @@ async def _listed(rules: Rules, *, fresh: bool) -> list[Tool]:
         if wanted is not None and tool.name not in wanted:
             continue
         tools.append(tool)
-        if len(tools) > rules.limits.tools:
+        if len(tools) > rules.bounds.tools:
             raise ProviderError(
-                f"The server of {rules.name} lists more than {rules.limits.tools:,} tools. Name "
+                f"The server of {rules.name} lists more than {rules.bounds.tools:,} tools. Name "
                 "those that you want with `only=[...]`, or allow more with "
                 "`limits=Limits(tools=...)`."
             )
     return tools
 
 
-def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> ToolSpec[Any, Any]:
+def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> AnySpec:
     """Make a tool of what a server lists: what is wrong with one keeps no other out.
 
     Args:
@@ -280,7 +226,7 @@ def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> ToolSpec[Any, Any]
     Raises:
         ToolDefinitionError: It cannot be used; the text says why.
     """
-    limits, hints = rules.limits, tool.annotations
+    limits, hints, declared = rules.bounds, tool.annotations, rules.capabilities or {}
     if alike > 1:
         raise ToolDefinitionError(
             f"{alike} tools of the server are called {wire!r} here; tell them apart with rename="
@@ -300,7 +246,7 @@ def _spec(rules: Rules, tool: Tool, wire: str, alike: int) -> ToolSpec[Any, Any]
         description=legible(tool.description or "", limits.description),
         title=" ".join(legible(title, limits.description).split()) if title else None,
         output_schema=gives,
-        capabilities=rules.capabilities.get(tool.name) or capabilities_of(hints, rules.trusted),
+        capabilities=declared.get(tool.name) or capabilities_of(hints, rules.trusted),
         timeout=rules.timeout,
         idempotent=is_idempotent(hints, rules.trusted),
     )

@@ -11,11 +11,11 @@ import asyncio
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import anyio
 from mcp import MCPError
@@ -51,13 +51,11 @@ from mcp.types import (
 from pydantic import TypeAdapter, ValidationError
 
 from .. import Attachment, Labels, Reply, ResumeMode, SuspendTicket, ToolContext
-from .._schema.output import Output
-from .._schema.schema_check import SchemaChecker, schema_checker
-from .._text.json import compact_json, parse_json, sendable
-from .._transcript.message import data_url, media_type_of
+from .._text.json import compact_json, is_mapping, is_sequence, parse_json, sendable
 from ..capabilities import ToolCapabilities
-from ..errors import ProviderError, ToolDefinitionError, ToolOutputError
-from ..typing import MediaType, ReplyStatus
+from ..errors import MisuseError, ProviderError, ToolDefinitionError
+from ..schemas import SchemaChecker, schema_checker
+from ..typing import JsonSchema, MediaType, ReplyStatus
 from ._connection import (
     REFUSED,
     Connection,
@@ -68,6 +66,7 @@ from ._connection import (
     one_line,
     shape_of,
     statuses_noted,
+    wire_name,
 )
 
 _ACTION: Final = "mcp_input"
@@ -140,7 +139,7 @@ def ticket_for(asked: InputRequiredResult, limits: Limits) -> SuspendTicket:
         UnfitQuestion: It is too long, or has a form that no answer can be checked against.
     """
     requests = asked.input_requests or {}
-    parameters: dict[str, Any] = {"requests": _data_of(requests, asked.request_state, limits)}
+    parameters: JsonSchema = {"requests": _data_of(requests, asked.request_state, limits)}
     if asked.request_state is not None:
         parameters["request_state"] = asked.request_state
     schema = _schema_of(requests)
@@ -161,9 +160,7 @@ def ticket_for(asked: InputRequiredResult, limits: Limits) -> SuspendTicket:
     )
 
 
-def _data_of(
-    requests: Mapping[str, InputRequest], state: str | None, limits: Limits
-) -> dict[str, Any]:
+def _data_of(requests: Mapping[str, InputRequest], state: str | None, limits: Limits) -> JsonSchema:
     data = {
         key: request.model_dump(mode="json", by_alias=True, exclude_none=True)
         for key, request in requests.items()
@@ -193,7 +190,7 @@ def _said(request: InputRequest, limit: int) -> str:
     return "The server asks for an answer of a model."
 
 
-def _schema_of(requests: Mapping[str, InputRequest]) -> dict[str, Any] | None:
+def _schema_of(requests: Mapping[str, InputRequest]) -> JsonSchema | None:
     """Say what a decision's result has to be; None if the server asks nothing."""
     # One question is asked as itself, {"city": ...}, since people answer it by hand; several stand
     # under the keys that the server gave, {"where": {...}, "sure": {...}}.
@@ -210,7 +207,7 @@ def _schema_of(requests: Mapping[str, InputRequest]) -> dict[str, Any] | None:
     }
 
 
-def _answer_schema(request: InputRequest) -> dict[str, Any]:
+def _answer_schema(request: InputRequest) -> JsonSchema:
     if not isinstance(request, ElicitRequest):
         return _ROOTS if isinstance(request, ListRootsRequest) else _SAMPLE
     if isinstance(request.params, ElicitRequestURLParams):
@@ -262,17 +259,16 @@ def _answer(request: Mapping[str, Any], given: Any) -> InputResponse:
 
 _MIME: Final = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
 _ANY_FILE: Final = "application/octet-stream"
-_ANYTHING: Final = Output(None)
 
 
-def failed(code: str, text: str, status: ReplyStatus = "error") -> Reply[Any]:
+def failed(code: str, text: str, status: ReplyStatus = "error") -> Reply[object]:
     """Answer with an error that has no output, in the form of the errors of any call."""
     return Reply({"error": {"code": code, "message": text}}, text, status=status, code=code)
 
 
 def reply_of(
     result: CallToolResult, output: SchemaChecker | None, limits: Limits, *, trusted: bool = False
-) -> Reply[Any]:
+) -> Reply[object]:
     """Make a reply of a server's result.
 
     Args:
@@ -287,8 +283,8 @@ def reply_of(
     structure = result.structured_content if has_structure else None
     try:
         # As the call will do it, so that nothing is found to be unfit only there.
-        written = _ANYTHING.encode("", structure) if has_structure else ""
-    except (ToolOutputError, RecursionError):
+        written = compact_json(structure) if has_structure else ""
+    except (TypeError, ValueError, RecursionError):
         return failed("invalid_output", "The tool ran, and its output is not JSON data.")
     size = len(written) + sum(_size_of(block) for block in result.content)
     if size > limits.result:
@@ -316,7 +312,7 @@ def reply_of(
 _NOTHING: Final = object()
 
 
-def _fault(output: SchemaChecker, structure: Any, has_structure: bool) -> str | None:
+def _fault(output: SchemaChecker, structure: object, has_structure: bool) -> str | None:
     if not has_structure:
         return "the structured output that it declares is missing"
     error = next(output.iter_errors(structure), None)
@@ -344,7 +340,7 @@ class _Read:
         attachments: Files, as `data:` URLs.
     """
 
-    def __init__(self, content: list[ContentBlock], structure: Any, written: str) -> None:
+    def __init__(self, content: list[ContentBlock], structure: object, written: str) -> None:
         self.attachments: list[Attachment] = []
         self.lines: list[str] = []
         # Servers send a structure and the same again as text, for older clients: {"sum": 3} and
@@ -374,32 +370,25 @@ class _Read:
         else:
             held = block.resource
             mime = held.mime_type or _ANY_FILE
-            yield from self._attach(held.blob, mime, media_type_of(mime), one_line(held.uri))
+            yield from self._attach(held.blob, mime, None, one_line(held.uri))
 
     def _attach(
-        self, data: str, mime: str, kind: MediaType, caption: str | None = None
+        self, data: str, mime: str, kind: MediaType | None, caption: str | None = None
     ) -> Iterator[str]:
         """Take a file; give a line about it where its kind or its data cannot be read."""
         try:
             if not _MIME.fullmatch(mime):
                 raise ValueError
-            size = len(b64decode(data, validate=True))
+            read = b64decode(data, validate=True)
         except (Base64Error, ValueError):
             of = f" {caption}" if caption else ""
-            yield f"[{kind}{of} of type {one_line(mime)}, which cannot be read]"
+            yield f"[{kind or 'file'}{of} of type {one_line(mime)}, which cannot be read]"
             return
-        self.attachments.append(
-            Attachment(
-                media_type=kind,
-                mime_type=mime,
-                url=data_url(mime, data),
-                caption=caption,
-                size=size,
-            )
-        )
+        made = Attachment.from_bytes(read, mime, media_type=kind, caption=caption)
+        self.attachments.append(made)
 
 
-def _repeats(text: str, structure: Any) -> bool:
+def _repeats(text: str, structure: object) -> bool:
     if structure is _NOTHING:
         return False
     if text == structure:
@@ -419,19 +408,97 @@ _ANSWERED: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapte
 _NOT_RUN: Final = (METHOD_NOT_FOUND, INVALID_PARAMS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteOptions(TypedDict, total=False):
+    """Say which tools of a server are taken, and how far the server is believed.
+
+    Attributes:
+        only: The names, as the server has them, of the tools to take; None for all, as by default.
+        rename: Makes the tool's own name of the server's, `wire_name` by default; None takes that
+            as it is.
+        trusted: Whether the server's hints about what its tools do are believed. Else, and by
+            default, each tool is `delegate_work`, which is to be confirmed.
+        verify: Whether each tool is looked up again before each call, and not called where it
+            changed; by default where the server is not trusted.
+        capabilities: What tools do to the world, as you declare it, by the server's names.
+        timeout: Seconds that a call may take.
+        limits: How much the server may bring along.
+    """
+
+    only: Iterable[str] | None
+    rename: Callable[[str], str] | None
+    trusted: bool
+    verify: bool | None
+    capabilities: Mapping[str, ToolCapabilities] | None
+    timeout: float | None
+    limits: Limits | None
+
+
+@dataclass(slots=True, kw_only=True)
 class Rules:
-    """The server that is asked, and what the user said about it."""
+    """The server that is asked, and what the user said about it: see `RemoteOptions`.
+
+    Raises:
+        MisuseError: An option has another kind.
+    """
 
     connection: Connection
     name: str
-    only: tuple[str, ...] | None
-    rename: Callable[[str], str] | None
-    trusted: bool
-    verify: bool
-    capabilities: Mapping[str, ToolCapabilities]
-    timeout: float | None
-    limits: Limits
+    only: Iterable[str] | None = None
+    rename: Callable[[str], str] | None = wire_name
+    trusted: bool = False
+    verify: bool | None = None
+    capabilities: Mapping[str, ToolCapabilities] | None = None
+    timeout: float | None = None
+    limits: Limits | None = None
+
+    def __post_init__(self) -> None:
+        only = self.only
+        if isinstance(only, str):
+            raise MisuseError(
+                f"only={only!r}: give the names of tools in a list, as in [{only!r}]."
+            )
+        if isinstance(only, Iterable):
+            self.only = only = tuple(only)
+        declared = self.capabilities
+        for option, is_fit, expected in (
+            ("only", only is None or _all_of(only, str), "a list of names or None"),
+            (
+                "rename",
+                self.rename is None or callable(self.rename),
+                "a function of a name or None",
+            ),
+            ("trusted", isinstance(self.trusted, bool), "True or False"),
+            ("verify", isinstance(self.verify, bool | None), "True, False or None"),
+            (
+                *("capabilities", declared is None or _is_declared(declared)),
+                "a dict of names and `ToolCapabilities`, or None",
+            ),
+            ("limits", isinstance(self.limits, Limits | None), "Limits or None"),
+        ):
+            if not is_fit:
+                value = getattr(self, option)
+                raise MisuseError.of_field("remote_tools", option, expected, value)
+        self.capabilities = dict(declared or {})
+
+    @property
+    def bounds(self) -> Limits:
+        """How much the server may bring along."""
+        return self.limits or Limits()
+
+    @property
+    def verifies(self) -> bool:
+        """Whether each tool is looked up again before each call."""
+        return not self.trusted if self.verify is None else self.verify
+
+
+def _all_of(given: object, kind: type) -> bool:
+    return is_sequence(given) and all(isinstance(each, kind) for each in given)
+
+
+def _is_declared(given: object) -> bool:
+    return is_mapping(given) and all(
+        isinstance(name, str) and isinstance(each, ToolCapabilities) for name, each in given.items()
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -452,7 +519,7 @@ class RemoteTool:
     output: SchemaChecker | None
     only_reads: bool
 
-    async def run(self, arguments: dict[str, Any], context: ToolContext) -> Reply[Any]:
+    async def run(self, arguments: JsonSchema, context: ToolContext) -> Reply[object]:
         """Send the call, or the answers to what the server asked about it.
 
         Raises:
@@ -471,7 +538,7 @@ class RemoteTool:
         is_sent, statuses = False, list[int]()
         try:
             async with _stopped_by(context) as scope:
-                if self.rules.verify:
+                if self.rules.verifies:
                     change = await self._change()
                     if change is not None:
                         return failed("tool_changed", change)
@@ -494,11 +561,11 @@ class RemoteTool:
             return self._stopped(token.reason, is_sent)
         if isinstance(answered, InputRequiredResult):
             try:
-                ticket = ticket_for(answered, self.rules.limits)
+                ticket = ticket_for(answered, self.rules.bounds)
             except UnfitQuestion as error:
                 return failed(error.code, f"{error} The tool waits for an answer in vain.")
             context.suspend(ticket)
-        return reply_of(answered, self.output, self.rules.limits, trusted=self.rules.trusted)
+        return reply_of(answered, self.output, self.rules.bounds, trusted=self.rules.trusted)
 
     async def _change(self) -> str | None:
         """Say what has changed since the model was told about the tool."""
@@ -516,7 +583,7 @@ class RemoteTool:
 
     async def _send(
         self,
-        arguments: dict[str, Any],
+        arguments: JsonSchema,
         answers: InputResponses | None,
         state: str | None,
         context: ToolContext,
@@ -524,7 +591,7 @@ class RemoteTool:
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             context.report_progress(
                 "running",
-                None if message is None else legible(message, self.rules.limits.description),
+                None if message is None else legible(message, self.rules.bounds.description),
                 *_in_range(progress, total),
             )
 
@@ -542,7 +609,7 @@ class RemoteTool:
             progressed,
         )
 
-    def _refused(self, error: MCPError, is_sent: bool, statuses: list[int]) -> Reply[Any]:
+    def _refused(self, error: MCPError, is_sent: bool, statuses: list[int]) -> Reply[object]:
         said = one_line(error.message)
         # Each status counts: after an answer that was accepted, a later refusal proves nothing.
         if statuses and REFUSED.issuperset(statuses):
@@ -564,12 +631,12 @@ class RemoteTool:
         why = f"the server answered with error {error.code}{status} ({said})"
         return self._in_doubt("mcp_error", why, is_sent)
 
-    def _lost(self, why: str, is_sent: bool) -> Reply[Any]:
+    def _lost(self, why: str, is_sent: bool) -> Reply[object]:
         return self._in_doubt(
             "connection_lost", f"the connection to the server is lost ({why})", is_sent
         )
 
-    def _in_doubt(self, code: str, why: str, is_sent: bool) -> Reply[Any]:
+    def _in_doubt(self, code: str, why: str, is_sent: bool) -> Reply[object]:
         """Tell about a call that has no answer: it may have been done, if it was sent."""
         # Three answers by what is known: not sent, so nothing happened; sent and only reading, so a
         # second call does no harm; sent, so nobody knows.
@@ -580,7 +647,7 @@ class RemoteTool:
         text = f"Outcome unknown: {why}. The tool may have had its effects."
         return failed(code, text, "indeterminate")
 
-    def _stopped(self, reason: str | None, is_sent: bool) -> Reply[Any]:
+    def _stopped(self, reason: str | None, is_sent: bool) -> Reply[object]:
         why = reason or "the call was asked to stop"
         if is_sent and not self.only_reads:
             cut_off = f"the call was cancelled while the server ran it: {why}"

@@ -11,13 +11,11 @@ from mcp.server import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.types import ListToolsResult, PaginatedRequestParams
 
-from .. import Handlers, ToolAvailability, Toolset
-from .._hooks.registered_hook import HookPlaces
+from .. import Handlers, HookSet, ToolAvailability, Toolset
 from .._text.escaping import names_for_message
 from .._text.json import shorten
-from .._toolsets.toolset_meta import ToolsetMeta
-from ..errors import InvalidValueError, MisuseError
-from ..execution._settings import Settings, check_flag, check_function
+from ..errors import HookError, InvalidValueError, MisuseError, UnknownToolError
+from ..execution import RunOptions, execute_all_sync
 from ..typing import AnySelector, Available, Hooks
 from ._served_call import ContextForRequest, Request, Serving, SkippedFor, is_modern, offered_tool
 
@@ -81,20 +79,22 @@ def create_server(
         'Sums'
     """
     given: object = toolset
-    if not isinstance(given, ToolsetMeta) or given is Toolset:
+    if not (isinstance(given, type) and issubclass(given, Toolset)) or given is Toolset:
         raise MisuseError(f"What is served is a toolset, not {shorten(toolset)}. Pass its class.")
+    options: RunOptions = {
+        "default_timeout": default_timeout,
+        "raise_errors": True,
+        "handlers": handlers,
+    }
     # Checked here as it is for each call, so that a wrong one is found before the first.
-    settings = Settings(
-        limit=limit, default_timeout=default_timeout, raise_errors=True, handlers=handlers
-    )
-    check_flag("show_errors", show_errors)
-    check_function("context", context)
-    for field, text, kind in (
-        ("name", name, str | None),
-        ("version", version, str),
-        ("instructions", instructions, str | None),
+    execute_all_sync((), context=context, limit=limit, **options)  # type: ignore[arg-type]
+    for field, wish, value, kind in (
+        ("show_errors", "True or False", show_errors, bool),
+        ("name", "a text", name, str | None),
+        ("version", "a text", version, str),
+        ("instructions", "a text", instructions, str | None),
     ):
-        MisuseError.check("create_server", field, "a text", text, kind)
+        MisuseError.check("create_server", field, wish, value, kind)
     if not (callable(skipped) or isinstance(skipped, Mapping | None)):
         raise MisuseError.of_field(
             "create_server", "skipped", "a dict, a function of a request or None", skipped
@@ -112,9 +112,9 @@ def create_server(
         )
     if available is None:
         # Clients look for tools by themselves: there is nothing to be loaded first.
-        available = ToolAvailability.default_plus(given._offer.deferred.selectors)
-    offered = given._offer.resolve(available)
-    _check_hooks(hooks, offered.selectors)
+        available = ToolAvailability.default_plus(each for each in toolset if each.is_deferred)
+    offered = toolset.offered(available)
+    _check_hooks(hooks, toolset)
     _check_served(toolset, offered.selectors, handlers, skipped)
     serving = Serving(
         toolset=toolset,
@@ -122,7 +122,7 @@ def create_server(
         hooks=hooks,
         context=context,
         skipped=skipped,
-        settings=settings,
+        options=options,
         gate=nullcontext() if limit is None else asyncio.Semaphore(limit),
         show_errors=show_errors,
     )
@@ -159,17 +159,22 @@ def create_server(
     return server
 
 
-def _check_hooks(hooks: Hooks | None, selectors: Sequence[AnySelector]) -> None:
+def _check_hooks(hooks: Hooks | None, toolset: type[Toolset]) -> None:
     """Find before the first call hooks that could decide about none.
 
     Raises:
         MisuseError: They are nothing that decides.
         HookError: They belong to another toolset.
     """
-    given: object = hooks
-    if isinstance(given, HookPlaces):
-        for selector in selectors:
-            given._places_for(selector)
+    given: Any = hooks
+    if isinstance(hooks, HookSet):
+        of: type[Toolset] = given.toolset
+        if len(toolset) and not any(_has(toolset, each) for each in of):
+            raise HookError(
+                f"The hooks are of {of.__qualname__}, but {toolset.__qualname__} is served, so "
+                "that none of them would review its calls. Pass the hooks of the toolset that is "
+                "served."
+            )
     elif (
         isinstance(given, type)
         or getattr(given, "__name__", None) == "HookSet"  # the method, which nobody called
@@ -179,6 +184,13 @@ def _check_hooks(hooks: Hooks | None, selectors: Sequence[AnySelector]) -> None:
             f"hooks={shorten(given)} decides about no call. Pass a hook set, as of "
             "`YourToolset.HookSet()`, an object like one, or a function of a call."
         )
+
+
+def _has(toolset: type[Toolset], selector: AnySelector) -> bool:
+    try:
+        return bool(toolset.select(selector))
+    except UnknownToolError:
+        return False
 
 
 def _check_served(
@@ -194,7 +206,7 @@ def _check_served(
     """
     undone: list[str] = []
     for selector in selectors:
-        done_by = selector.spec.invocation if handlers is None else handlers._done_by(selector)
+        done_by = selector.spec.invocation if handlers is None else handlers.done_by(selector)
         if done_by is None:
             undone.append(".".join(selector.path))
             continue

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from math import inf, nextafter
 from typing import Any, Final, TypeAlias
 from uuid import uuid4
@@ -40,6 +39,7 @@ from .. import (
     AssistantTurn,
     Attachment,
     Decision,
+    HookSet,
     ResumeMode,
     SuspendedCall,
     ToolContext,
@@ -49,27 +49,15 @@ from .. import (
     ToolRoundPlan,
     Toolset,
 )
-from .._call.deciding import drive
-from .._context.progress import AsyncSink, Sink, ToolEvent, figures_in, progress_in
-from .._hooks.registered_hook import HookPlaces
-from .._round.ending import ended_within
-from .._round.inner import settle_within, show_to
-from .._round.plan import as_plan, unasked
-from .._round.plan_json import dump_plan, hand_over, load_plan
-from .._schema.schema_check import schema_faults
-from .._schema.schema_reader import merged_part
 from .._text.escaping import LINES, escape_unprintable, must_go_on
 from .._text.json import compact_json, copy_json, is_array, is_object
-from .._toolsets.offer import OfferedTools
-from .._transcript.result import failure
 from ..capabilities import Confirmation, EffectKind, Reversibility, ToolCapabilities, ToolEffect
-from ..context import ProgressStatus
-from ..errors import PlanError, ResumeError, ToolError
-from ..execution import Outcome
-from ..execution._outcome import as_error, is_in_doubt, sole
-from ..execution._run import Run, leave_behind
-from ..execution._settings import Settings
-from ..typing import Hooks, JsonSchema
+from ..context import ProgressStatus, Sink, ToolEvent
+from ..errors import HookError, PlanError, ResumeError, ToolError
+from ..execution import ExecutionErrors, Outcome, RunOptions, execute_all
+from ..schemas import merged_part, schema_faults
+from ..sinks import AsyncSink, figures_in
+from ..typing import CallRow, Hooks, JsonSchema, OfferedTools
 
 _NO_HINTS: Final = ToolAnnotations()
 _LOCAL: Final = frozenset(
@@ -174,11 +162,11 @@ def _rooted(schema: JsonSchema) -> JsonSchema:
     return copied
 
 
-def _type_of(schema: JsonSchema) -> Any:
+def _type_of(schema: JsonSchema) -> object:
     return merged_part(schema, schema).get("type")
 
 
-def structure_of(definition: ToolDef, output: Any, *, modern: bool) -> bool:
+def structure_of(definition: ToolDef, output: object, *, modern: bool) -> bool:
     """Whether an output is told as data too: objects always, others from 2026 on, texts never."""
     if output is None or isinstance(output, dict):
         return output is not None
@@ -215,35 +203,35 @@ def form_for(waiting: SuspendedCall, question: str) -> ElicitRequest | None:
     return ElicitRequest(params=params)
 
 
-def _is_flat(schema: Any) -> bool:
+def _is_flat(schema: Mapping[str, Any]) -> bool:
     """Whether a schema is one of an object of plain fields, as forms are."""
     fields = schema.get("properties", {})
     is_plain = schema.get("type") == "object" and not schema.keys() & {"$ref", "anyOf", "oneOf"}
     return is_plain and is_object(fields) and all(map(_is_field, fields.values()))
 
 
-def _is_field(schema: Any) -> bool:
+def _is_field(schema: object) -> bool:
     if not is_object(schema) or "$ref" in schema:
         return False
     if schema.get("type") == "array":
-        items: Any = schema.get("items")
+        items: object = schema.get("items")
         if not is_object(items):
             return False
-        titled: Any = items.get("anyOf")  # values that have titles, as the protocol has them
+        titled: object = items.get("anyOf")  # values that have titles, as the protocol has them
         if is_array(titled):
             return all(is_object(each) and isinstance(each.get("const"), str) for each in titled)
         return items.get("type") == "string" and is_array(items.get("enum"))
     return schema.get("type") in _FIELDS
 
 
-def can_be_asked(request: ServerRequestContext[Any, Any]) -> bool:
+def can_be_asked(request: Request) -> bool:
     """Whether the client says that it shows forms; one that says nothing more shows them."""
     known = request.session.client_capabilities
     asks = None if known is None else known.elicitation
     return asks is not None and (asks.form is not None or asks.url is None)
 
 
-def _says_no(waiting: SuspendedCall, content: Mapping[str, Any]) -> bool:
+def _says_no(waiting: SuspendedCall, content: Mapping[str, object]) -> bool:
     """Whether a form that was accepted says no, and no tool reads what it says."""
     if waiting.ticket.response_schema is None:  # it had no fields, so that this is all we know
         return not all(value is True for value in content.values())
@@ -277,9 +265,7 @@ class ProgressOut:
     out with the next number there is.
     """
 
-    def __init__(
-        self, request: ServerRequestContext[Any, Any], before: ProgressOut | None = None
-    ) -> None:
+    def __init__(self, request: Request, before: ProgressOut | None = None) -> None:
         """Be that of one call.
 
         Args:
@@ -288,14 +274,14 @@ class ProgressOut:
         """
         self._session = request.session
         self._waiting = AsyncSink[Mapping[str, Any]](_MOST_WAITING)
-        self._last: float = -inf if before is None else before._last
+        self.last: float = -inf if before is None else before.last
 
     def __call__(self, event: ToolEvent) -> None:
         """Take one event; what is not a report of progress stays here, and so does a failure.
 
         That a call failed is told by its answer, which says no more than it is meant to.
         """
-        report = progress_in(event)
+        report = event.progress
         if report is not None and report.get("status") not in _ENDED:
             self._waiting(report)
 
@@ -317,9 +303,9 @@ class ProgressOut:
     async def _send(self) -> None:
         async for report in self._waiting:
             done, total = figures_in(report)
-            if done is None or done <= self._last:
-                done = 0.0 if self._last == -inf else nextafter(self._last, inf)
-            self._last = done
+            if done is None or done <= self.last:
+                done = 0.0 if self.last == -inf else nextafter(self.last, inf)
+            self.last = done
             await self._session.report_progress(done, total, report.get("message"))
 
 
@@ -334,6 +320,12 @@ SkippedFor: TypeAlias = Mapping[str, Any] | Callable[[Request], Mapping[str, Any
 
 LOGGER: Final = logging.getLogger("lutum.mcp")
 LOGGER.addHandler(logging.NullHandler())
+_LEFT_BEHIND: Final = set["asyncio.Task[Outcome]"]()
+"""Tasks of calls whose client went away."""
+
+_KEY: Final = b"the SDK seals the state of requests"
+"""A tool may leave bytes in a plan, which takes a key; that of the SDK's seal is the secret one."""
+
 _DECISION: Final = "decision"
 """The name of our only question in what a client is asked."""
 
@@ -346,16 +338,26 @@ class _Unfit(Exception):
     """The client's answer does not fit what was asked; the text goes to the client."""
 
 
-def _not_run(plan: ToolRoundPlan[Any], waiting: SuspendedCall) -> str:
+def _not_run(plan: ToolRoundPlan[Toolset], waiting: SuspendedCall) -> str:
     """Say how far the call of a client got whose question has no answer."""
     # If a payment was made within a program, a client that reads only "was not run" sends the
     # program again, and pays again.
     again = " again" if waiting.was_started else ""
     said = f"The tool was not run{again}."
-    (call,) = plan._calls
-    if call.id == waiting.call.id:
-        return said + ended_within(call, {})
-    return f"{said} Tool {call.name!r} was started, and did not go on.{ended_within(call, {})}"
+    outer, *rows = plan.calls
+    within = "; ".join(_how(row) for row in rows if len(row.ancestors) == 1)
+    if outer.id != waiting.call.id:
+        said += f" Tool {outer.tool!r} was started, and did not go on."
+    return f"{said} Within it, {within}." if within else said
+
+
+def _how(row: CallRow) -> str:
+    """Say how a call ended that another requested, or that nobody knows."""
+    was_started = any(step.kind in ("started", "requested") for step in row.steps)
+    how: str = "indeterminate" if row.result is None else row.result.status
+    if not was_started and (row.result is None or how == "cancelled"):
+        how = "not executed"
+    return f"{row.id} of tool {row.tool}: {how}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -367,7 +369,7 @@ class Serving:
     hooks: Hooks | None
     context: ContextForRequest | None
     skipped: SkippedFor | None
-    settings: Settings
+    options: RunOptions
     gate: AbstractAsyncContextManager[None]
     show_errors: bool
 
@@ -387,10 +389,10 @@ class Serving:
             except BaseException as error:
                 # A client that reads of a plain failure calls again.
                 if answering.has_run and not must_go_on(error):
-                    return self._failed(params.name, error, "ran, and what followed failed")
+                    return self.failed(params.name, error, "ran, and what followed failed")
                 raise
             finally:
-                if plan._state._closed_by is None:
+                if plan.closed_by is None:
                     plan.discard()
         except MCPError:
             raise
@@ -399,9 +401,9 @@ class Serving:
         except BaseException as error:  # hooks and contexts may raise anything
             if must_go_on(error):
                 raise
-            return self._failed(params.name, error)
+            return self.failed(params.name, error)
 
-    async def _opened(self, params: CallToolRequestParams) -> ToolRoundPlan[Any]:
+    async def _opened(self, params: CallToolRequestParams) -> ToolRoundPlan[Toolset]:
         if params.request_state is not None:
             return await self._resumed(params)
         # Back to text, so that the arguments are decoded, coerced and refused as those of a model
@@ -411,19 +413,17 @@ class Serving:
         outcome: Any = self.toolset.read_turn(AssistantTurn(tool_calls=[call]), self.offered)
         opened = outcome.round
         try:
-            if self.hooks is None:
-                # Not `opened.plan()`: what is declared beside the tools may be async.
-                return await drive(unasked(opened._shown()))
-            return await opened.apply_hooks(self.hooks)  # type: ignore[no-any-return]
+            # Without hooks not `opened.plan()`: what is declared beside the tools may be async.
+            hooks = _let_pass if self.hooks is None else self.hooks
+            return await opened.apply_hooks(hooks)  # type: ignore[no-any-return]
         except BaseException:
             opened.discard()
             raise
 
-    async def _resumed(self, params: CallToolRequestParams) -> ToolRoundPlan[Any]:
+    async def _resumed(self, params: CallToolRequestParams) -> ToolRoundPlan[Toolset]:
         """Load the plan that the client was given, and take in its answer."""
         try:
-            text = params.request_state or ""
-            plan = as_plan(load_plan(self.toolset, text, None, None, is_keyed=True))
+            plan = self.toolset.load_plan(params.request_state or "", key=_KEY)
         except PlanError as error:
             LOGGER.warning("the state of a call of %s is refused: %s", params.name, error)
             # The words of the SDK for a state that it refuses itself.
@@ -444,7 +444,9 @@ class Serving:
             plan.discard()
             raise
 
-    async def decided(self, plan: ToolRoundPlan[Any], answer: ElicitResult) -> ToolRoundPlan[Any]:
+    async def decided(
+        self, plan: ToolRoundPlan[Toolset], answer: ElicitResult
+    ) -> ToolRoundPlan[Toolset]:
         """Take in a client's answer; what was approved still has to pass, and tell, the hook set.
 
         Raises:
@@ -457,16 +459,22 @@ class Serving:
         except ResumeError as error:
             raise _Unfit(f"{error} {_not_run(plan, waiting)}") from error
         # Others would be asked about it once more; what is declared beside the tool asks still.
-        is_set = isinstance(self.hooks, HookPlaces)
+        is_set = isinstance(self.hooks, HookSet)
         hooks: Any = self.hooks if is_set else _let_pass
         return plan if self.hooks is None else await plan.apply_hooks(hooks)
 
-    def _failed(self, name: str, error: BaseException, what: str = "failed") -> CallToolResult:
-        return _refusal(self._told_of(name, error, what))
+    def failed(self, name: str, error: BaseException, what: str = "failed") -> CallToolResult:
+        """Answer a call that failed, in words for the client."""
+        return _refusal(self.told_of(name, error, what))
 
-    def _told_of(self, name: str, raised: BaseException, what: str = "failed") -> str:
+    def told_of(self, name: str, raised: BaseException, what: str = "failed") -> str:
         """Log what nobody wrote for the client, and say only that there was something."""
-        error = as_error(raised, "A function of the server")
+        error = raised
+        if not isinstance(error, Exception):
+            error = HookError(
+                "A function of the server let an `asyncio.CancelledError` out, as of a task that "
+                "it awaited, though nobody cancelled the call. Catch it there."
+            )
         LOGGER.error("tool %s %s", escape_unprintable(name), what, exc_info=error)
         told = f": {escape_unprintable(str(error), LINES)}" if self.show_errors else "."
         return f"Tool {escape_unprintable(name)!r} {what}{told}"
@@ -479,11 +487,11 @@ class _Answering:
         has_run: Whether a tool was run to its end.
     """
 
-    def __init__(self, serving: Serving, request: Request, plan: ToolRoundPlan[Any]) -> None:
+    def __init__(self, serving: Serving, request: Request, plan: ToolRoundPlan[Toolset]) -> None:
         self._serving = serving
         self._request = request
         self._plan = plan
-        self._raised: list[Exception] = []
+        self._raised: Exception | None = None
         self._outcome: Outcome | None = None
         self.has_run = False
         self._progress: ProgressOut | None = None
@@ -495,12 +503,13 @@ class _Answering:
         # that can do nothing more ends it.
         while True:
             plan = self._plan
-            await drive(settle_within(plan, self._hooks))
+            if plan.unreviewed:
+                await plan.apply_hooks(self._hooks)
+            await self._show(())  # what people decided within
             pending = plan.pending
             for call in pending:
-                self._raised.clear()
                 outcome = await self._run(call)
-                if call.id in plan._state._round.inner:
+                if call.requested_by is not None:
                     outcome = await self._shown(call, outcome)
                 plan.record(outcome)
                 self._outcome = outcome
@@ -511,27 +520,32 @@ class _Answering:
             asked = await self._ask(plan.suspended[0])
             if asked is not None:
                 return asked
-        hooks: Any = self._serving.hooks
-        if isinstance(self._serving.hooks, HookPlaces):  # others have none
-            await plan.apply_after_hooks(hooks)
+        await self._show(())
         # Looked at before the plan ends, which caps results: no after-hook has put in another one.
         is_as_raised = plan.finished[:1] == (self._outcome,)
         (result,) = plan.resolve().results
         error = self._unmeant(result) if is_as_raised else None
         if error is not None:
-            return self._serving._failed(result.name, error)
+            return self._serving.failed(result.name, error)
         return self._answer_of(result)
 
     async def _shown(self, call: AnyToolCall, outcome: Outcome) -> Outcome:
         """Show after-hooks what a call within came to; give what the awaiting call gets."""
-        shown: Outcome = await drive(show_to(call, outcome, self._hooks))
+        (shown,) = await self._show((outcome,))
         error = self._unmeant(outcome) if shown is outcome else None
         if error is None or not isinstance(shown, ToolResult):
             return shown
         # A tool passes on what it reads of others, a program as `str(error)`: what the client is
         # not to be told, the awaiting call is not told either.
-        text = self._serving._told_of(call.name, error)
-        return failure(call.metadata, "error", text, shown.code)
+        text = self._serving.told_of(call.name, error)
+        return ToolResult.failed(call.metadata, text, code=shown.code)
+
+    async def _show(self, outcomes: tuple[Outcome, ...]) -> Sequence[Outcome]:
+        """Let after-hooks see results; only a hook set has any."""
+        hooks: Any = self._hooks
+        if not isinstance(self._hooks, HookSet):
+            return outcomes
+        return await self._plan.apply_after_hooks(hooks, outcomes)
 
     async def _ask(self, waiting: SuspendedCall) -> CallToolResult | InputRequiredResult | None:
         """Ask the client; give an answer to its request, or None if it has decided."""
@@ -541,8 +555,7 @@ class _Answering:
         if is_modern(self._request.protocol_version):
             # The whole plan goes to the client, sealed by the SDK, and comes back with the answer:
             # this process may be gone by then, and another one of the same keys goes on.
-            dump = partial(dump_plan, self._plan, None, None, is_keyed=True)
-            state = hand_over(self._plan, "dumped", dump)
+            state = self._plan.dump_json(key=_KEY)
             return InputRequiredResult(input_requests={_DECISION: form}, request_state=state)
         try:
             answer = await self._request.session.elicit_form(
@@ -584,30 +597,36 @@ class _Answering:
         context = given.with_cancellation(given.cancellation.child())
         skipped = serving.skipped
         given_here = skipped(request) if callable(skipped) else skipped
-        settings = replace(serving.settings, skipped=given_here)
-        run = Run(call, context, settings, note=self._note)
+        options: RunOptions = {**serving.options, "skipped": given_here}
         async with out.sending():
-            task = asyncio.create_task(_gated(run.run(), serving.gate))
+            task = asyncio.create_task(self._gated(call, context, options))
             try:
                 return await asyncio.shield(task)
             except asyncio.CancelledError:
                 context.cancellation.cancel("the client cancelled the request.")
-                # The tool is asked to stop, and has its grace to do so. Nobody reads what comes of
-                # it, but a task that nobody holds might be collected as garbage before its end.
-                leave_behind(task)
+                # The tool is asked to stop, and has its grace to do so. Nobody reads the outcome,
+                # but a task that nobody holds might be collected as garbage before its end.
+                _LEFT_BEHIND.add(task)
+                task.add_done_callback(_LEFT_BEHIND.discard)
                 raise
-            finally:
-                self.has_run |= isinstance(run.outcome, ToolResult)
 
-    def _note(self, error: Exception, *_: object) -> None:
-        self._raised.append(error)
+    async def _gated(self, call: AnyToolCall, context: ToolContext, options: RunOptions) -> Outcome:
+        self._raised = None
+        async with self._serving.gate:
+            try:
+                (outcome,) = await execute_all((call,), context=lambda _: context, **options)
+            except ExecutionErrors as errors:
+                (self._raised,), (outcome,) = errors.exceptions, errors.outcomes
+        self.has_run |= isinstance(outcome, ToolResult)
+        return outcome
 
     def _unmeant(self, outcome: Outcome) -> Exception | None:
         """Return what a tool raised that nobody wrote for the client."""
-        error = sole(self._raised[-1]) if self._raised else None
+        error = _sole(self._raised)
         # That nobody knows what it did is said in words of a tool or of this library, and to a
         # client which took it for a plain failure, the tool would look free to be called again.
-        return None if isinstance(error, ToolError) or is_in_doubt(outcome) else error
+        is_in_doubt = isinstance(outcome, ToolResult) and outcome.status == "indeterminate"
+        return None if is_in_doubt or isinstance(error, ToolError) else error
 
     def _answer_of(self, result: ToolResult) -> CallToolResult:
         text = result.rejection_reason or result.model_text
@@ -621,9 +640,11 @@ class _Answering:
         return answer
 
 
-async def _gated(run: Awaitable[Outcome], gate: AbstractAsyncContextManager[None]) -> Outcome:
-    async with gate:
-        return await run
+def _sole(error: Any) -> Exception | None:
+    """Take groups of one apart, as task groups raise them."""
+    inside: Any = getattr(error, "exceptions", ())
+    made: Exception | None = error
+    return _sole(inside[0]) if len(inside) == 1 else made
 
 
 def _refusal(text: str) -> CallToolResult:

@@ -21,9 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._session.model import Model, StreamingModel, SyncModel, SyncStreamingModel
 from .._text.on_demand import on_demand
-from .._transcript.request import ToolChoice
 
 if TYPE_CHECKING:
     from ._anthropic import Anthropic, MessagesClient
@@ -52,12 +50,7 @@ __all__ = [
     "GenerateClient",
     "LossWarning",
     "MessagesClient",
-    "Model",
     "OpenAIChat",
     "OpenAIResponses",
     "ResponsesClient",
-    "StreamingModel",
-    "SyncModel",
-    "SyncStreamingModel",
-    "ToolChoice",
 ]

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, Self
 
 from .._text.json import is_mapping
 from ..dialects import bedrock_converse
-from ._sdk_model import Methods, PreparedBody, SdkModel, close_sync
+from ._sdk_model import Json, Methods, PreparedBody, SdkModel, close_sync
 
 _META: Final = "ResponseMetadata"
 
@@ -74,10 +74,10 @@ class Bedrock(SdkModel):
         in_thread = Methods(partial(to_thread, whole), partial(to_thread, events))
         return Methods(whole, events), in_thread
 
-    def _arguments(self, prepared: PreparedBody) -> dict[str, Any]:
+    def _arguments(self, prepared: PreparedBody) -> Json:
         return {"modelId": self.model, **bedrock_converse.with_bytes(prepared.body)}
 
-    def _dump(self, sent: Any) -> Any:
+    def _dump(self, sent: object) -> Any:
         # The API does not say which model answered.
         return {**sent, "modelId": self.model} if is_mapping(sent) else sent
 
@@ -93,7 +93,7 @@ class _Events:
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> dict[str, Any]:
+    def __next__(self) -> Json:
         event = {**next(self._events), **self._beside}
         self._beside = {}
         return event
@@ -101,7 +101,7 @@ class _Events:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> dict[str, Any]:
+    async def __anext__(self) -> Json:
         # With a default: a StopIteration cannot be raised into a future, and would never arrive.
         event = await to_thread(next, self, None)
         if event is None:

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from .. import TurnRequest
 from .._text.json import is_mapping
 from ..dialects import gemini_generate_content
-from ._sdk_model import Methods, PreparedBody, SdkModel
+from ._sdk_model import Json, Methods, PreparedBody, SdkModel
 
 # The SDK asks for some content; the body has the real one.
 _PLACEHOLDER: Final = ""
@@ -85,14 +85,14 @@ class Gemini(SdkModel):
                 config["mode"] = "VALIDATED"
         return prepared
 
-    def _arguments(self, prepared: PreparedBody) -> dict[str, Any]:
+    def _arguments(self, prepared: PreparedBody) -> Json:
         return {
             "model": self.model,
             "contents": _PLACEHOLDER,
             "config": {**self._config, "http_options": {"extra_body": prepared.body}},
         }
 
-    def _dump(self, sent: Any) -> Any:
+    def _dump(self, sent: object) -> Any:
         dump = getattr(sent, "model_dump", None)
         if dump is None:
             return sent
@@ -103,7 +103,7 @@ def _methods_of(client: Any) -> Methods:
     return Methods(client.models.generate_content, client.models.generate_content_stream)
 
 
-def _known_options() -> dict[str, Any]:
+def _known_options() -> Json:
     """Return what switches off the SDK's own doings, as far as its version has such options."""
     try:
         from google.genai.types import GenerateContentConfig

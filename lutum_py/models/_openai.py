@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from ..dialects import openai_chat, openai_responses
 from ..dialects.hosts import Host
-from ._sdk_model import CreateModel, PreparedBody
+from ._sdk_model import CreateModel, Json, PreparedBody
 
 
 class ChatClient(Protocol):
@@ -68,7 +68,7 @@ class OpenAIChat(CreateModel):
     def _create(self, client: ChatClient) -> Any:
         return client.chat.completions.create
 
-    def _stream_arguments(self, prepared: PreparedBody) -> dict[str, Any]:
+    def _stream_arguments(self, prepared: PreparedBody) -> Json:
         arguments = super()._stream_arguments(prepared)
         if self.stream_usage and "stream_options" not in prepared.extra:
             arguments["stream_options"] = {"include_usage": True}

@@ -24,16 +24,11 @@ from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 from pydantic import ValidationError
 
 from .. import AssistantTurn, ToolMetadata, TurnRequest
-from .._schema.signature import signature_of
-from .._schema.stand_in import stand_in
 from .._text.escaping import escape_unprintable
 from .._text.json import shorten
-from .._transcript.assistant import with_calls
 from ..dialects import Loss
-from ..dialects._dialect import Dialect
-from ..dialects._schema.compiler import compile_schema
-from ..dialects._stream import StreamReader
 from ..errors import DialectError, MisuseError
+from ..schemas import signature_of
 from ..streaming import CallCompleted, StreamEvent, TurnFinished
 
 _LOG: Final = logging.getLogger("lutum.models")
@@ -77,7 +72,8 @@ def _level_of_the_user() -> int:
     return level
 
 
-Decoder = Callable[[Any], Any]
+Json: TypeAlias = dict[str, Any]
+Decoder: TypeAlias = Callable[[Any], Any]
 
 
 # In strict mode a provider writes arguments in the form of the schema that it was given, where
@@ -94,13 +90,13 @@ class PreparedBody:
         decoders: By name and stand-in, what turns arguments back into the author's form.
     """
 
-    body: dict[str, Any]
+    body: Json
     extra: Mapping[str, Any]
     decoders: Mapping[str, Decoder]
 
     def turn(self, turn: AssistantTurn) -> AssistantTurn:
         """Return a turn with its calls in the author's form."""
-        return with_calls(turn, self._call)
+        return turn.with_calls(self._call)
 
     def event(self, event: StreamEvent) -> StreamEvent:
         """Return an event with the call that it carries in the author's form."""
@@ -136,8 +132,10 @@ class SdkModel(ABC):
         native_search: Whether deferred tools are sent as such, if the provider knows them.
     """
 
-    _dialect: Dialect[Any]
-    _reader: ClassVar[type[StreamReader]]
+    _dialect: Any
+    """The record of the dialect, `DIALECT` of its module."""
+    _reader: ClassVar[Any]
+    """Its `StreamDecoder`."""
     _clients: ClassVar[tuple[str, str]]
     """How the SDK calls its sync client and its async one."""
 
@@ -265,16 +263,16 @@ class SdkModel(ABC):
             request, strict=strict, model=self._names, native_search=self.native_search
         )
         decoders = {
-            name: compile_schema(each, dialect.facts, strict=True).decoder
+            name: dialect.strict_decoder(each)
             for each in (request.tools if strict else ())
             # The call comes back under the name that went out, which the dialect may or may not
             # have turned back by then.
-            for name in (stand_in(each.name), each.name)
+            for name in (dialect.wire_name(each.name), each.name)
         }
         report(encoded.losses, self._losses)
         return PreparedBody(dict(encoded), request.extra, decoders)
 
-    def _decode(self, prepared: PreparedBody, response: Any) -> AssistantTurn:
+    def _decode(self, prepared: PreparedBody, response: object) -> AssistantTurn:
         return self._taken(prepared, self._dialect.decode(self._dump(response)))
 
     def _taken(self, prepared: PreparedBody, turn: AssistantTurn) -> AssistantTurn:
@@ -285,26 +283,24 @@ class SdkModel(ABC):
             self._names = (*self._names, turn.model)
         return prepared.turn(turn)
 
-    def _read(
-        self, prepared: PreparedBody, reader: StreamReader, event: Any
-    ) -> Iterator[StreamEvent]:
+    def _read(self, prepared: PreparedBody, reader: Any, event: object) -> Iterator[StreamEvent]:
         for each in reader.feed(self._dump(event)):
             # The last event waits for the end of the wire: whoever reads stops there, and a
             # connection that was read to its end serves the next turn too.
             if not isinstance(each, TurnFinished):
                 yield prepared.event(each)
 
-    def _end(self, prepared: PreparedBody, reader: StreamReader) -> Iterator[StreamEvent]:
+    def _end(self, prepared: PreparedBody, reader: Any) -> Iterator[StreamEvent]:
         for each in reader.close():
             if not isinstance(each, TurnFinished):
                 yield prepared.event(each)
         yield TurnFinished(self._taken(prepared, reader.finish()))
 
-    def _break(self, reader: StreamReader, error: _Unread) -> NoReturn:
+    def _break(self, reader: Any, error: _Unread) -> NoReturn:
         if isinstance(error, JSONDecodeError):
             # The decoder says where the text stands and what came before it.
             reader.feed(error.doc)
-        raise reader._failed(self._unreadable(reader.position, error)) from error
+        raise reader.failed(self._unreadable(reader.position, error)) from error
 
     def _unreadable(self, where: str, error: Exception) -> DialectError:
         name = self._dialect.facts.name
@@ -337,14 +333,14 @@ class SdkModel(ABC):
         """Find the methods of a client, sync and async; an AttributeError where they are not."""
 
     @abstractmethod
-    def _arguments(self, prepared: PreparedBody) -> dict[str, Any]:
+    def _arguments(self, prepared: PreparedBody) -> Json:
         """Return the arguments with which the SDK's method sends the body."""
 
-    def _stream_arguments(self, prepared: PreparedBody) -> dict[str, Any]:
+    def _stream_arguments(self, prepared: PreparedBody) -> Json:
         return self._arguments(prepared)
 
     @abstractmethod
-    def _dump(self, sent: Any) -> Any:
+    def _dump(self, sent: object) -> Any:
         """Return the wire's own JSON; what is not an object of the SDK is passed on unchanged."""
 
 
@@ -358,14 +354,14 @@ def _unread(error: ValueError) -> _Unread:
     raise error
 
 
-def close_sync(resource: Any) -> None:
+def close_sync(resource: object) -> None:
     """Close what can be closed."""
     close = getattr(resource, "close", None)
     if close is not None:
         close()
 
 
-async def _aclose(resource: Any) -> None:
+async def _aclose(resource: object) -> None:
     # An async stream of openai has a `close` that is awaited, an async generator `aclose`.
     close = getattr(resource, "aclose", None) or getattr(resource, "close", None)
     if close is not None:
@@ -390,14 +386,14 @@ class CreateModel(SdkModel):
         self._takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
         return (None, methods) if _is_async(client, create) else (methods, None)
 
-    def _arguments(self, prepared: PreparedBody) -> dict[str, Any]:
+    def _arguments(self, prepared: PreparedBody) -> Json:
         """Share the body out between the parameters of `create` and `extra_body`.
 
         What the user gave as extras, and what this version of the SDK has no parameter for, goes
         into `extra_body`, which the SDK adds to the request as it is.
         """
-        arguments: dict[str, Any] = {"model": self.model}
-        rest: dict[str, Any] = {}
+        arguments: Json = {"model": self.model}
+        rest: Json = {}
         for key, value in prepared.body.items():
             is_extra = key in prepared.extra
             # What the user replaced, such as `messages`, is given twice: `create` cannot be called
@@ -410,13 +406,13 @@ class CreateModel(SdkModel):
             arguments["extra_body"] = rest
         return arguments
 
-    def _dump(self, sent: Any) -> Any:
+    def _dump(self, sent: object) -> Any:
         to_dict = getattr(sent, "to_dict", None)
         # The SDK would warn of every field in which a host departs from its types.
         return sent if to_dict is None else to_dict(mode="json", warnings=False)
 
 
-def _is_async(client: Any, method: Callable[..., Any]) -> bool:
+def _is_async(client: object, method: Callable[..., Any]) -> bool:
     """Tell whether a client is an async one, also if a tracer has wrapped its method."""
     # The SDK's own `create` of an async client; below, a stand-in or a wrapper that is not one by
     # name.

@@ -46,15 +46,13 @@ from .. import (
     ToolResult,
     __version__,
 )
-from .._call.history import was_begun
-from .._round.events import CallEvent
 from .._text.escaping import words_of
 from .._text.immutable import SetOnce, settle
-from .._text.json import cut, is_whole, shorten
+from .._text.json import compact_json, cut, is_whole, shorten
 from ..context import ToolRequestedCalls, ToolSuspended
 from ..errors import Cancelled, InvalidValueError, MisuseError, OutcomeUnknown, ToolError
 from ..execution import outcomes_of
-from ..typing import DecisionRecord
+from ..typing import CallEvent, DecisionRecord
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -252,8 +250,9 @@ class CallSpan:
             )
             if self._tracer.content and span.is_recording():
                 # What the tool gets, which may be other than what the model sent.
-                shown = self.call.spec.shown_json(self.call._described)
-                self._content(span, "gen_ai.tool.call.arguments", shown)
+                shown = self.call.shown_arguments
+                text = "an input without a JSON form" if shown is None else compact_json(shown)
+                self._content(span, "gen_ai.tool.call.arguments", text)
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object, /) -> None:
@@ -306,7 +305,7 @@ class CallSpan:
         if isinstance(error, OutcomeUnknown):
             word = "indeterminate"
         elif isinstance(error, CancelledError):
-            word = "indeterminate" if was_begun(self.call._history) else "cancelled"
+            word = "indeterminate" if self.call.was_started else "cancelled"
         else:
             word = "cancelled" if isinstance(error, Cancelled) else "error"
         kind = _class_name(type(error))
@@ -429,14 +428,8 @@ def _place_of(
         links: The links that it named. If the span gets another parent than the current span,
             and is in another trace, a link to that is added.
     """
-    traces = call._round.traces
-    if context is not None or not traces:
-        return context, links
-    # A call that goes on is found by its own id, and what a call requested by the id of that call:
-    # `traces` is {"c1": "00-4bf9...-01"}, one entry for each call that asked, whatever the depth.
-    by = call._asked_by
-    trace = traces.get(call.id) or (None if by is None else traces.get(by))
-    if trace is None:
+    trace = call.trace
+    if context is not None or trace is None:
         return context, links
     from opentelemetry.context import get_current
     from opentelemetry.trace import Link, get_current_span
@@ -459,4 +452,4 @@ def _trace_of(span: Span, asking: AwaitingCall) -> None:
     # plan, and another process goes on from it.
     TraceContextTextMapPropagator().inject(carrier, set_span_in_context(span))
     if _FIELD in carrier:  # else no SDK is configured
-        asking._traced(carrier[_FIELD])
+        asking.set_trace(carrier[_FIELD])

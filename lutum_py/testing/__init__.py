@@ -16,23 +16,26 @@ from .._text.on_demand import on_demand
 
 if TYPE_CHECKING:
     from . import strategies
-    from ._loop import FaultKind, Loop, LoopFailure, LoopFault, check_loop
+    from ._calls import AnyToolset, ArgumentStrategies
+    from ._loop import FaultKind, Loop, LoopFailure, LoopFault, LoopSettings, check_loop
     from ._scripted_client import ScriptedAnswer, ScriptedClient, ScriptedResponse, ScriptedStream
     from ._scripted_model import ScriptedModel, ScriptExhausted, TurnScript
-    from ._strategies.calls import AnyToolset, ArgumentStrategies
     from ._transcript_valid import Dialect, assert_transcript_valid
 else:
     # Also because pytest loads the plugin beside this in every run, in those without a loop too.
     __getattr__, __dir__ = on_demand(
         globals(),
         {
-            "testing._loop": ("FaultKind", "Loop", "LoopFailure", "LoopFault", "check_loop"),
+            "testing._loop": (
+                *("FaultKind", "Loop", "LoopFailure"),
+                *("LoopFault", "LoopSettings", "check_loop"),
+            ),
             "testing._scripted_model": ("ScriptExhausted", "ScriptedModel", "TurnScript"),
             "testing._scripted_client": (
                 *("ScriptedAnswer", "ScriptedClient"),
                 *("ScriptedResponse", "ScriptedStream"),
             ),
-            "testing._strategies.calls": ("AnyToolset", "ArgumentStrategies"),
+            "testing._calls": ("AnyToolset", "ArgumentStrategies"),
             "testing._transcript_valid": ("Dialect", "assert_transcript_valid"),
         },
         inner=("pytest_plugin", "strategies"),
@@ -46,6 +49,7 @@ __all__ = [
     "Loop",
     "LoopFailure",
     "LoopFault",
+    "LoopSettings",
     "ScriptExhausted",
     "ScriptedAnswer",
     "ScriptedClient",

@@ -11,29 +11,27 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
+from typing import Any, Final, Literal, NoReturn, TypeAlias, Unpack, cast
 
 from .. import AssistantTurn, Message, NeedsTools, Session, ToolResult, Toolset, TurnRequest
-from .._schema.signature import signature_of
 from .._text.json import compact_json, cut, shorten
-from .._toolsets.toolset_meta import ToolsetMeta
-from .._transcript.display import line_of
-from ..dialects._wire_form import Said, wire_form_of
+from ..dialects.wire_form import Said, wire_form_of
 from ..errors import DialectError, DuplicateToolCallIdError, MisuseError
-from ..turns import TranscriptItem
+from ..schemas import signature_of
+from ..turns import TranscriptItem, line_of
 from ..typing import Available
-from ._scripted_client import ScriptedClient, ScriptedResponse
-from ._scripted_model import ScriptedModel
-from ._strategies import Flaky, NoSuchExample, Phase, Settings, find, st
-from ._strategies.calls import (
+from ._calls import (
     PLAIN_NAME,
     AnyToolset,
-    ArgumentStrategies,
     check_arguments,
+    is_toolset,
     require_count,
 )
+from ._hypothesis import Flaky, NoSuchExample, Phase, Settings, find, st
+from ._scripted_client import Json, ScriptedClient, ScriptedResponse
+from ._scripted_model import ScriptedModel
 from ._transcript_valid import Dialect, dialect_of, transcript_problems
-from .strategies import FINAL, CallKind, scripts
+from .strategies import CallKind, Options, ScriptOptions, scripts_of
 
 FaultKind: TypeAlias = Literal[
     "never_asked",
@@ -88,30 +86,20 @@ _WIDTH = 160
 _SHOWN = 20
 
 
-def report(
-    toolset: type[Toolset],
-    available: Available,
-    script: Sequence[AssistantTurn],
-    faults: Sequence[LoopFault],
-    left: Sequence[object],
-    *,
-    always: bool,
-) -> str:
+def report(toolset: type[Toolset], available: Available, failed: Run) -> str:
     """Write the message of a failure.
 
     Args:
         toolset: The tools of the loop.
         available: Which of them it offers.
-        script: The turns that the model gave.
-        faults: What went wrong.
-        left: The conversation afterwards.
-        always: Whether the loop failed again when it was run with the same script.
+        failed: The run that failed.
     """
-    sometimes = "" if always else " (not each time: run again with the same turns, it did not fail)"
-    said = [line for turn in script for line in _turn_lines(toolset, available, turn)]
+    unlike = " (not each time: run again with the same turns, it did not fail)"
+    sometimes = "" if failed.always else unlike
+    said = [line for turn in failed.script for line in _turn_lines(toolset, available, turn)]
     lines = [
         f"The loop went wrong{sometimes}:",
-        *(f"- {fault}" for fault in faults),
+        *(f"- {fault}" for fault in failed.faults),
         "The model said:",
         "    ScriptedModel(",
         "        [",
@@ -119,7 +107,7 @@ def report(
         "        ]",
         "    )",
         "The conversation afterwards:",
-        *(f"    {at}. {line}" for at, line in enumerate(_left_lines(left), 1)),
+        *(f"    {at}. {line}" for at, line in enumerate(_left_lines(failed.left), 1)),
     ]
     return "\n".join(lines)
 
@@ -315,7 +303,7 @@ def _shown(call: Said) -> str:
 _PATIENCE: Final = 10
 """So many times more is a loop given the final answer before it counts as endless."""
 
-_NOT_THE_USERS = (Path(__file__).parents[2], *map(Path, sysconfig.get_paths().values()))
+_NOT_THE_USERS = (Path(__file__).parents[1], *map(Path, sysconfig.get_paths().values()))
 _KINDS: Mapping[str, FaultKind] = {
     "call_without_result": "lost_call",
     "duplicate_result": "answered_twice",
@@ -499,7 +487,7 @@ class JudgedClient(ScriptedClient):
         super().__init__(referee.next, dialect, check=False)
         self._referee = referee
 
-    def _answer(self, body: dict[str, Any]) -> ScriptedResponse:
+    def _answer(self, body: Json) -> ScriptedResponse:
         referee = self._referee
         where = referee.asked.capitalize()
         if self._key not in body:
@@ -519,22 +507,36 @@ Loop: TypeAlias = Callable[[Any, Any], object]
 _GREETING = "Hello."
 
 
+class LoopSettings(ScriptOptions, total=False):
+    """Say how a loop is tried, beside what its scripts may have.
+
+    Attributes:
+        dialect: The provider's format, for a loop over plain messages.
+        start: Makes the session, or the list of messages, that a run begins with; by default one
+            message of the user.
+        may_raise: What the loop may let out, beside `DuplicateToolCallIdError`.
+        examples: How many scripts are tried, 100 by default.
+        settings: Settings of Hypothesis; they replace `examples`.
+    """
+
+    dialect: Dialect | None
+    start: Callable[[], Any] | None
+    may_raise: tuple[type[Exception], ...]
+    examples: int
+    settings: Settings | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options(Options):
+    dialect: Dialect | None = None
+    start: Callable[[], Any] | None = None
+    may_raise: tuple[type[Exception], ...] = ()
+    examples: int = 100
+    settings: Settings | None = None
+
+
 def check_loop(
-    loop: Loop,
-    toolset: AnyToolset,
-    *kinds: CallKind,
-    dialect: Dialect | None = None,
-    start: Callable[[], Any] | None = None,
-    available: Available = None,
-    arguments: ArgumentStrategies | None = None,
-    max_turns: int = 3,
-    max_calls: int = 3,
-    odd_ids: bool = True,
-    odd_names: bool = True,
-    final: AssistantTurn = FINAL,
-    may_raise: tuple[type[Exception], ...] = (),
-    examples: int = 100,
-    settings: Settings | None = None,
+    loop: Loop, toolset: AnyToolset, *kinds: CallKind, **settings: Unpack[LoopSettings]
 ) -> None:
     """Run a loop with scripts of what a model may send, and fail if it goes wrong.
 
@@ -545,20 +547,7 @@ def check_loop(
         loop: `loop(session, model)`; or, with a dialect, `loop(messages, client)`; sync or async.
         toolset: The tools that the loop offers.
         kinds: What kinds of calls the model sends, as in `strategies.calls`; all by default.
-        dialect: The provider's format, for a loop over plain messages.
-        start: Makes the session, or the list of messages, that a run begins with; by default one
-            message of the user.
-        available: Which tools the loop offers; those that are on by default.
-        arguments: Strategies of your own for the arguments of some tools.
-        max_turns: How many turns with calls a script has at most.
-        max_calls: How many calls a turn has at most.
-        odd_ids: Whether some ids are empty, or come twice in a turn.
-        odd_names: Whether some unknown tools have names that providers refuse to take back.
-        final: The turn that ends each script; if the loop asks for an answer of a type, a turn with
-            this answer, as in `ScriptedModel.tool_calls(("a1", "answer", {"total": 1}))`.
-        may_raise: What the loop may let out, beside `DuplicateToolCallIdError`.
-        examples: How many scripts are tried.
-        settings: Settings of Hypothesis; they replace `examples`.
+        settings: How it is tried; see `LoopSettings`.
 
     Raises:
         LoopFailure: The loop went wrong. This `AssertionError` shows the shortest script that was
@@ -585,46 +574,34 @@ def check_loop(
         >>> check_loop(loop, Tools, examples=20)
     """
     __tracebackhide__ = True
-    require_usable(loop, toolset, dialect is not None, start, may_raise, settings)
-    require_count("examples", examples)
-    own: ArgumentStrategies = {} if arguments is None else arguments
-    scripted = scripts(
-        toolset,
-        *kinds,
-        available=available,
-        arguments=own,
-        max_turns=max_turns,
-        max_calls=max_calls,
-        odd_ids=odd_ids,
-        odd_names=odd_names,
-        final=final,
-    )
-    check_arguments(toolset, available, own)
-    allowed: tuple[type[Exception], ...] = (DuplicateToolCallIdError, *may_raise)
-    form = _over_a_session() if dialect is None else _over_messages(dialect)
-    if start is not None:
-        form = replace(form, started=start)
+    options = _Options(**settings)
+    require_usable(loop, toolset, options)
+    scripted = scripts_of(toolset, kinds, options)
+    check_arguments(toolset, options.available, options.arguments)
+    allowed: tuple[type[Exception], ...] = (DuplicateToolCallIdError, *options.may_raise)
+    form = _over_a_session() if options.dialect is None else _over_messages(options.dialect)
+    if options.start is not None:
+        form = replace(form, started=options.start)
     # A loop that goes wrong may drop rounds that are open, which warn: that is told in other words.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         try:
             # Kept examples would be those of another loop: one function here runs them all.
-            usual = Settings(max_examples=examples, deadline=None, database=None)
+            usual = Settings(max_examples=options.examples, deadline=None, database=None)
             failed = _search(
                 lambda script: form.run(loop, Referee(script, allowed)),
                 scripted,
-                settings or usual,
+                options.settings or usual,
             )
         finally:
             gc.collect()
     if failed is not None:
-        script, faults = failed.script, failed.faults
-        message = report(toolset, available, script, faults, failed.left, always=failed.always)
-        raise LoopFailure(message, faults=faults, script=script)
+        message = report(toolset, options.available, failed)
+        raise LoopFailure(message, faults=failed.faults, script=failed.script)
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class Run:
     """One run of a loop: what the model said, what went wrong, and the conversation that was left.
 
     It is not `always` so where nothing went wrong when the same script was run again.
@@ -632,19 +609,19 @@ class _Run:
 
     script: Sequence[AssistantTurn]
     faults: list[LoopFault]
-    left: list[Any]
+    left: list[object]
     always: bool = True
 
 
 def _search(
-    run: Callable[[Sequence[AssistantTurn]], _Run],
+    run: Callable[[Sequence[AssistantTurn]], Run],
     scripted: st.SearchStrategy[tuple[AssistantTurn, ...]],
     chosen: Settings,
-) -> _Run | None:
+) -> Run | None:
     """Look for a script that makes the loop fail, and make it as simple as it can be."""
     # A list of one, which the function below replaces. Hypothesis gives back the shortest script,
     # but not what went wrong with it, and to run it again might go another way.
-    found: list[_Run] = []
+    found: list[Run] = []
 
     def fails(script: tuple[AssistantTurn, ...]) -> bool:
         made = run(script)
@@ -688,7 +665,7 @@ class _Form:
     said_in: Callable[[Sequence[Any]], Iterable[Said]]
     problems: Callable[[Any], Iterable[object]]
 
-    def run(self, loop: Loop, referee: Referee) -> _Run:
+    def run(self, loop: Loop, referee: Referee) -> Run:
         """Run a loop once, and judge what it leaves."""
         held = self.started()
         before = len(self.items(held))
@@ -703,7 +680,7 @@ class _Form:
             gave_up=referee.let_out is not None or any(f.kind == "raised" for f in faults),
             was_stopped=referee.is_stopped,
         )
-        return _Run(referee.script, faults, [*items])
+        return Run(referee.script, faults, [*items])
 
 
 def _over_a_session() -> _Form:
@@ -735,43 +712,38 @@ def _over_messages(dialect: Dialect) -> _Form:
     )
 
 
-def require_usable(
-    loop: object, toolset: object, plain: bool, start: object, may_raise: object, settings: object
-) -> None:
+def require_usable(loop: object, toolset: object, options: _Options) -> None:
     """Make sure that a loop can be driven as it was asked, before it is blamed.
-
-    Args:
-        loop: The loop.
-        toolset: Its tools.
-        plain: Whether it is one over a provider's own messages.
-        start: What makes the beginning of a run, or None.
-        may_raise: What the loop may let out.
-        settings: Settings of Hypothesis, or None.
 
     Raises:
         MisuseError: Something is of the wrong type, or the loop does not take two arguments.
+        InvalidValueError: No script would be tried.
     """
-    if not isinstance(toolset, ToolsetMeta):
+    start: object = options.start
+    settings: object = options.settings
+    if not is_toolset(toolset):
         raise MisuseError(
             f"check_loop takes the loop and then a Toolset, not {shorten(toolset)}. Call it as in "
             "`check_loop(answer, AppTools)`."
         )
+    plain = options.dialect is not None
     _require_two_parameters(loop, "(messages, client)" if plain else "(session, model)")
     if start is not None and not callable(start):
         raise MisuseError(
             f"`start` takes a function that makes the beginning of each run, not {shorten(start)}. "
             "Every run needs its own: write it as in `lambda: Session()`."
         )
-    if not _are_exceptions(may_raise):
+    if not _are_exceptions(options.may_raise):
         raise MisuseError(
             "`may_raise` takes a tuple of exception classes, as in `(TimeoutError,)`, not "
-            f"{shorten(may_raise)}."
+            f"{shorten(options.may_raise)}."
         )
     if settings is not None and not isinstance(settings, Settings):
         raise MisuseError(
             f"`settings` takes settings of Hypothesis, not {shorten(settings)}. Make them as in "
             "`hypothesis.settings(max_examples=500)`."
         )
+    require_count("examples", options.examples)
 
 
 def _require_two_parameters(loop: object, given: str) -> None:

@@ -9,11 +9,12 @@ from typing import Any, Final, Literal, Self, TypeAlias, get_args, overload
 
 from .. import AssistantTurn
 from .._text.json import copy_json
-from ..dialects._facts import facts_of
-from ..dialects._wire_form import WireForm, object_of, wire_form_of
+from ..dialects.wire_form import WireForm, object_of, wire_form_of
 from ..errors import DialectError, LutumError, MissingExtraError, MisuseError
 from ._scripted_model import Script
 from ._transcript_valid import Dialect, dialect_of
+
+Json: TypeAlias = dict[str, Any]
 
 ScriptedAnswer: TypeAlias = AssistantTurn | Mapping[str, Any] | BaseException
 """What a scripted client answers with: a turn, a response as it is, or an exception to raise."""
@@ -22,15 +23,15 @@ ScriptedAnswer: TypeAlias = AssistantTurn | Mapping[str, Any] | BaseException
 class ScriptedResponse(dict[str, Any]):
     """A response's JSON, with the methods of an SDK's response; sync and async code may take it."""
 
-    def to_dict(self, **_: Any) -> dict[str, Any]:
+    def to_dict(self, **_: object) -> dict[str, Any]:
         """Return the JSON, as the objects of openai and anthropic do."""
         return dict(self)
 
-    def model_dump(self, **_: Any) -> dict[str, Any]:
+    def model_dump(self, **_: object) -> dict[str, Any]:
         """Return the JSON, as the objects of google-genai do."""
         return dict(self)
 
-    def __await__(self) -> Generator[Any, None, Self]:
+    def __await__(self) -> Generator[None, None, Self]:
         """Let `await client.….create(...)` give the same as the call without `await`."""
         return self
         yield  # makes a generator of it
@@ -54,7 +55,7 @@ class ScriptedStream:
         for event in self._left:
             yield event
 
-    def __await__(self) -> Generator[Any, None, Self]:
+    def __await__(self) -> Generator[None, None, Self]:
         """Let `await client.….create(..., stream=True)` give the same as without `await`."""
         return self
         yield  # makes a generator of it
@@ -115,11 +116,11 @@ class ScriptedClient:
         check: bool = True,
     ) -> None:
         self._dialect = dialect_of(dialect)
-        self._key = facts_of(self._dialect.NAME).key
+        self._key = self._dialect.DIALECT.facts.key
         self._form = wire_form_of(self._dialect.NAME)
         self._script = Script(script, (AssistantTurn, Mapping), "turns, responses")
         self._check = check
-        self.requests: list[dict[str, Any]] = []
+        self.requests: list[Json] = []
 
     @property
     def chat(self) -> Self:
@@ -152,12 +153,12 @@ class ScriptedClient:
         return self
 
     @overload
-    def create(self, *, stream: Literal[True], **body: Any) -> ScriptedStream: ...
+    def create(self, *, stream: Literal[True], **body: object) -> ScriptedStream: ...
     @overload
-    def create(self, *, stream: Literal[False] = False, **body: Any) -> ScriptedResponse: ...
+    def create(self, *, stream: Literal[False] = False, **body: object) -> ScriptedResponse: ...
     @overload
-    def create(self, **body: Any) -> ScriptedResponse | ScriptedStream: ...
-    def create(self, **body: Any) -> ScriptedResponse | ScriptedStream:
+    def create(self, **body: object) -> ScriptedResponse | ScriptedStream: ...
+    def create(self, **body: object) -> ScriptedResponse | ScriptedStream:
         """Answer a request.
 
         Returns:
@@ -171,19 +172,19 @@ class ScriptedClient:
         answer = self._answer(body)
         return self._streamed(answer) if body.get("stream") else answer
 
-    def generate_content(self, **body: Any) -> ScriptedResponse:
+    def generate_content(self, **body: object) -> ScriptedResponse:
         """Answer a request, under the name that google-genai has for it."""
         return self._answer(_as_sent(body))
 
-    def generate_content_stream(self, **body: Any) -> ScriptedStream:
+    def generate_content_stream(self, **body: object) -> ScriptedStream:
         """Return the same as events."""
         return self._streamed(self._answer(_as_sent(body)))
 
-    def converse(self, **body: Any) -> ScriptedResponse:
+    def converse(self, **body: object) -> ScriptedResponse:
         """Answer a request, under the name that boto3 has for it."""
         return self._answer(body)
 
-    def converse_stream(self, **body: Any) -> ScriptedResponse:
+    def converse_stream(self, **body: object) -> ScriptedResponse:
         """Return the same as events, which stand in `stream`."""
         return ScriptedResponse(stream=self._streamed(self._answer(body)))
 
@@ -207,11 +208,11 @@ class ScriptedClient:
         """Make the same for an async official client, such as `AsyncOpenAI`."""
         return _http_client(self._dialect.NAME, self._form, self._over_http, is_async=True)
 
-    def _over_http(self, body: dict[str, Any], is_stream: bool) -> Any:
+    def _over_http(self, body: Json, is_stream: bool) -> Any:
         answer = self._answer(body)
         return self._streamed(answer).events if is_stream else answer
 
-    def _answer(self, body: dict[str, Any]) -> ScriptedResponse:
+    def _answer(self, body: Json) -> ScriptedResponse:
         # Copied, because a loop sends the same list of messages every time, longer each time: a
         # test that looks at request 1 must not see what was said after it.
         body = copy_json(body)
@@ -236,7 +237,7 @@ class ScriptedClient:
         __tracebackhide__ = True
         self._script.assert_exhausted()
 
-    def _refuse_invalid(self, body: dict[str, Any]) -> None:
+    def _refuse_invalid(self, body: Json) -> None:
         if self._key not in body:
             raise self._refused(f"it has no {self._key!r}", self._key)
         violations = self._dialect.check(body)
@@ -252,7 +253,7 @@ class ScriptedClient:
         )
 
 
-def _as_sent(body: dict[str, Any]) -> dict[str, Any]:
+def _as_sent(body: Json) -> Json:
     """Put in what google-genai sends in place of its own body, as `models.Gemini` passes it."""
     options = object_of(object_of(body.get("config")).get("http_options"))
     sent = object_of(options.get("extra_body"))
@@ -260,7 +261,7 @@ def _as_sent(body: dict[str, Any]) -> dict[str, Any]:
     return {**beside, **sent} if sent else body
 
 
-_Answers: TypeAlias = Callable[[dict[str, Any], bool], Any]
+_Answers: TypeAlias = Callable[[Json, bool], Any]
 """Takes a request body and whether it asks for a stream, and gives a response, or its events."""
 
 _EXTRAS: Final = {
@@ -310,7 +311,7 @@ def _http_client(dialect: str, form: WireForm, answer: _Answers, *, is_async: bo
         wanted = next((end for end in form.paths if path.endswith(end)), None)
         if wanted is None:
             return failed(404, f"A scripted client has no {path}.")
-        body: dict[str, Any] = json.loads(request.content)
+        body: Json = json.loads(request.content)
         of_path = form.paths[wanted]
         is_stream = bool(body.get("stream")) if of_path is None else of_path
         try:

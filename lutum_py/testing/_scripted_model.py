@@ -9,10 +9,7 @@ from weakref import ref
 
 from .. import AssistantTurn, Message, ToolMetadata, ToolResult, Transcript, TurnRequest, Usage
 from .._text.json import PartialJson, compact_json, shorten
-from .._transcript.check import checked, is_whole
-from .._transcript.stream_events import arguments_delta
-from .._transcript.transcript import Front
-from ..dialects._wire_form import halves
+from ..dialects.wire_form import halves
 from ..errors import DeveloperError, DialectError, MisuseError
 from ..streaming import (
     CallCompleted,
@@ -23,14 +20,17 @@ from ..streaming import (
     TextDelta,
     TurnFinished,
     UsageReported,
+    arguments_delta,
 )
 from ..turns import (
     AssistantItem,
+    CompactedPrefix,
     ReasoningItem,
     RefusalItem,
     ServerToolItem,
     TextItem,
     ToolCallItem,
+    faults_in,
 )
 from ..typing import TranscriptView
 
@@ -61,7 +61,7 @@ class Script:
 
     def __init__(
         self,
-        source: Iterable[Any] | Callable[[Any], Any],
+        source: Iterable[object] | Callable[[Any], object],
         kinds: tuple[type, ...],
         called: str,
         turn_of: Callable[[Any], int] | None = None,
@@ -72,7 +72,7 @@ class Script:
                 "by itself. Leave `by_turn` out."
             )
         self._function = source if callable(source) else None
-        self._entries: Iterator[Any] = iter(() if callable(source) else _listed(source, called))
+        self._entries: Iterator[object] = iter(() if callable(source) else _listed(source, called))
         self._by_turn = None if turn_of is None else (turn_of, list(self._entries))
         self._kinds = kinds
         self._called = called
@@ -136,7 +136,7 @@ class Script:
             )
 
 
-def _listed(source: Any, called: str) -> Any:
+def _listed(source: Any, called: str) -> Iterable[object]:
     # A text and a response are iterable too, over what is not an entry.
     given: object = source
     if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
@@ -145,7 +145,7 @@ def _listed(source: Any, called: str) -> Any:
             f"{shorten(source)}. Write it as in "
             f'`[ScriptedModel.text("Hi!")]`; {_MAKERS}.'
         )
-    return source
+    return source  # type: ignore[no-any-return]
 
 
 TurnScript: TypeAlias = (
@@ -186,7 +186,7 @@ class ScriptedModel:
         self._script = Script(script, (AssistantTurn,), "turns", turn_of)
         self._check = check
         # By identity: transcripts compare by content, which would be slow here and change.
-        self._taken: dict[int, tuple[ref[Transcript], Front, int]] = {}
+        self._taken: dict[int, tuple[ref[Transcript], CompactedPrefix, int]] = {}
         self.requests: list[TurnRequest] = []
 
     @staticmethod
@@ -204,7 +204,7 @@ class ScriptedModel:
 
     @staticmethod
     def tool_calls(
-        *calls: tuple[str, str, Any],
+        *calls: tuple[str, str, object],
         text: str | None = None,
         finish_reason: str | None = "tool_calls",
         usage: Usage | None = None,
@@ -272,16 +272,16 @@ class ScriptedModel:
 
     def _refuse_invalid(self, request: TurnRequest) -> None:
         items = request.items
-        fault = None
         if isinstance(items, TranscriptView):
             # Each request that was taken ended with no call open: what is new stands by itself.
             start, end = self._taken_of(items), items.base_count
             # Only what is new is checked, or a loop of 1,000 turns would check 500,000 of them.
             # Only where that fails is all of it looked at, to say what is wrong.
-            if not is_whole(item for _, item in items.numbered(start, end)):
+            fault = _first_fault([item for _, item in items.numbered(start, end)])
+            if fault is not None:
                 fault = _first_fault([item for _, item in items.numbered(0, end)])
             fault = fault or _misplaced_in(items)
-        elif not is_whole(items):
+        else:
             fault = _first_fault(items)
         if fault is not None:
             raise DialectError(
@@ -304,9 +304,8 @@ class ScriptedModel:
         return known[2] if known[2] <= items.base_count else 0
 
 
-def _first_fault(items: Sequence[Any]) -> str:
-    first = checked(items).faults[0]
-    return f"{first.position}: {first.problem}"
+def _first_fault(items: Sequence[object]) -> str | None:
+    return next((f"{each.position}: {each.problem}" for each in faults_in(items)), None)
 
 
 def _call(triple: Any) -> ToolMetadata:
@@ -330,7 +329,7 @@ def _turns_in(request: TurnRequest) -> int:
     """Count the turns of the model in a conversation, also those that a view does not send."""
     items: Iterable[object] = request.items
     if isinstance(items, TranscriptView):
-        items = items.transcript._items[: items.base_length]
+        items = items.transcript[: items.base_length]
     return sum(isinstance(item, AssistantTurn) for item in items)
 
 

@@ -8,16 +8,15 @@ from typing import Any, TypeAlias
 
 from .. import AssistantTurn, Message, ToolResult, TurnRequest
 from .._text.json import is_array, is_object, shorten
-from .._transcript.check import checked
 from ..dialects import DIALECTS
 from ..errors import InvalidValueError, MisuseError
-from ..turns import TranscriptItem
+from ..turns import TranscriptItem, faults_in
 
 Dialect: TypeAlias = "ModuleType | str"
 """A dialect: its module, as in `lutum_py.dialects.openai_chat`, or its name."""
 
 
-def assert_transcript_valid(conversation: Any, dialect: Dialect | None = None) -> None:
+def assert_transcript_valid(conversation: object, dialect: Dialect | None = None) -> None:
     """Make sure that a provider would take a conversation.
 
     Args:
@@ -51,12 +50,12 @@ def assert_transcript_valid(conversation: Any, dialect: Dialect | None = None) -
         raise AssertionError(f"The conversation is invalid{where}, in {count}:{lines}")
 
 
-def transcript_problems(conversation: Any, dialect: Dialect | None = None) -> list[str]:
+def transcript_problems(conversation: object, dialect: Dialect | None = None) -> list[str]:
     """List what is wrong with a conversation; see `assert_transcript_valid`."""
     module = None if dialect is None else dialect_of(dialect)
     items = _items_of(conversation)
     if items is not None:
-        problems = [str(fault) for fault in checked(items).faults]
+        problems = [str(fault) for fault in faults_in(items)]
         if problems or module is None:
             return problems
         try:
@@ -85,7 +84,7 @@ def dialect_of(dialect: Dialect) -> Any:
     return import_module(DIALECTS[name])
 
 
-def _items_of(conversation: Any) -> list[TranscriptItem] | None:
+def _items_of(conversation: object) -> list[TranscriptItem] | None:
     """Return the items of a conversation in the library's own form; None if it is in another."""
     source: Any = conversation
     if isinstance(conversation, TurnRequest):

@@ -70,7 +70,7 @@ def scripted_client(request: pytest.FixtureRequest) -> Iterator[type[ScriptedCli
 def _watched(kind: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     made: list[Any] = []
 
-    def remember(self: Any, *args: Any, **options: Any) -> None:
+    def remember(self: Any, *args: object, **options: object) -> None:
         kind.__init__(self, *args, **options)
         made.append(self)
 

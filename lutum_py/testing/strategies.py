@@ -39,14 +39,14 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, Unpack
 
 from .. import AssistantTurn, ToolMetadata
 from .._text.json import shorten
 from ..errors import InvalidValueError, MisuseError
 from ..typing import AnySelector, Available
-from ._strategies import event, st
-from ._strategies.calls import (
+from ._calls import (
     ANY_TEXT,
     AnyToolset,
     ArgumentStrategies,
@@ -55,8 +55,17 @@ from ._strategies.calls import (
     require_count,
     require_toolset,
 )
+from ._hypothesis import event, st
 
-__all__ = ["CallKind", "calls", "scripts", "turns", "valid_arguments"]
+__all__ = [
+    "CallKind",
+    "ScriptOptions",
+    "TurnOptions",
+    "calls",
+    "scripts",
+    "turns",
+    "valid_arguments",
+]
 
 CallKind: TypeAlias = Literal[
     "valid", "coerced", "near_miss", "truncated", "unknown_tool", "not_available"
@@ -82,6 +91,51 @@ _TEXTS = st.none() | st.sampled_from(["Let me look.", ""]) | ANY_TEXT
 _EARLY = ("length", "content_filter")
 _REASONS = st.sampled_from(["tool_calls", "stop", *_EARLY, None])
 _FITTING = frozenset({"valid", "coerced"})
+
+
+class TurnOptions(TypedDict, total=False):
+    """Say what calls a turn may have.
+
+    Attributes:
+        available: Which tools are on offer; those that are on by default.
+        arguments: Strategies of your own for the arguments of some tools.
+        max_calls: How many calls a turn has at most, 3 by default.
+        odd_ids: Whether some ids are empty, or come twice in a turn, as they do by default.
+        odd_names: Whether some unknown tools have names that providers refuse to take back, as they
+            do by default.
+    """
+
+    available: Available
+    arguments: ArgumentStrategies
+    max_calls: int
+    odd_ids: bool
+    odd_names: bool
+
+
+class ScriptOptions(TurnOptions, total=False):
+    """Say what a script may have, beside what its turns may.
+
+    Attributes:
+        max_turns: How many turns with calls a script has at most, 3 by default.
+        final: The turn that ends each script; if the loop asks for an answer of a type, a turn with
+            this answer, as in `ScriptedModel.tool_calls(("a1", "answer", {"total": 1}))`.
+    """
+
+    max_turns: int
+    final: AssistantTurn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of a script, each with what holds if nobody says otherwise."""
+
+    available: Available = None
+    arguments: ArgumentStrategies = field(default_factory=lambda: _NONE)
+    max_calls: int = 3
+    max_turns: int = 3
+    odd_ids: bool = True
+    odd_names: bool = True
+    final: AssistantTurn = FINAL
 
 
 class _Shape(NamedTuple):
@@ -146,24 +200,14 @@ def calls(
 
 
 def turns(
-    toolset: AnyToolset,
-    *kinds: CallKind,
-    available: Available = None,
-    arguments: ArgumentStrategies = _NONE,
-    max_calls: int = 3,
-    odd_ids: bool = True,
-    odd_names: bool = True,
+    toolset: AnyToolset, *kinds: CallKind, **options: Unpack[TurnOptions]
 ) -> st.SearchStrategy[AssistantTurn]:
     """Make turns with calls.
 
     Args:
         toolset: The toolset.
         kinds: What kinds of calls; all by default.
-        available: Which tools are on offer; those that are on by default.
-        arguments: Strategies of your own for the arguments of some tools.
-        max_calls: How many calls a turn has at most.
-        odd_ids: Whether some ids are empty, or come twice in a turn.
-        odd_names: Whether some unknown tools have names that providers refuse to take back.
+        options: See `TurnOptions`.
 
     Raises:
         InvalidValueError: The toolset cannot be sent a call of this kind, there is no such kind, or
@@ -172,39 +216,37 @@ def turns(
             `max_calls` is not a whole number.
         UnknownToolError: `available` or `arguments` names no tool of the toolset.
     """
-    spoken = _spoken(toolset, kinds, available, arguments, odd_names)
-    shapes = _shapes(spoken, max_calls, odd_ids)
+    shapes = _shapes(toolset, kinds, Options(**options))
     return shapes.map(lambda shape: _report(_numbered([shape])[0]))
 
 
 def scripts(
-    toolset: AnyToolset,
-    *kinds: CallKind,
-    available: Available = None,
-    arguments: ArgumentStrategies = _NONE,
-    max_turns: int = 3,
-    max_calls: int = 3,
-    odd_ids: bool = True,
-    odd_names: bool = True,
-    final: AssistantTurn = FINAL,
+    toolset: AnyToolset, *kinds: CallKind, **options: Unpack[ScriptOptions]
 ) -> st.SearchStrategy[tuple[AssistantTurn, ...]]:
     """Make scripts for a `ScriptedModel`: turns with calls, and a last one that answers.
 
     There are at most `max_turns` turns with calls, and at least one; `final` is the last turn, such
-    as the call that gives an answer of a type. The other parameters are those of `turns`, and so is
-    what is raised.
+    as the call that gives an answer of a type. What is raised is as in `turns`.
 
     Returns:
         A strategy of tuples of turns.
     """
-    spoken = _spoken(toolset, kinds, available, arguments, odd_names)
-    require_count("max_turns", max_turns)
+    return scripts_of(toolset, kinds, Options(**options))
+
+
+def scripts_of(
+    toolset: AnyToolset, kinds: tuple[CallKind, ...], options: Options
+) -> st.SearchStrategy[tuple[AssistantTurn, ...]]:
+    """Make scripts; see `scripts`."""
+    shape = _shapes(toolset, kinds, options)
+    require_count("max_turns", options.max_turns)
+    final = options.final
     if not isinstance(final, AssistantTurn):
         raise MisuseError(
             f"`final` takes the turn that ends a script, not {shorten(final)}. Make it as in "
             "`ScriptedModel.tool_calls(('a1', 'answer', {...}))`."
         )
-    shapes = st.lists(_shapes(spoken, max_calls, odd_ids), min_size=1, max_size=max_turns)
+    shapes = st.lists(shape, min_size=1, max_size=options.max_turns)
     return shapes.map(lambda chosen: (*map(_report, _numbered(chosen)), final))
 
 
@@ -230,11 +272,13 @@ def _spoken(
 
 
 def _shapes(
-    calls: st.SearchStrategy[_OfKind], max_calls: int, odd_ids: bool
+    toolset: AnyToolset, kinds: tuple[CallKind, ...], options: Options
 ) -> st.SearchStrategy[_Shape]:
-    require_count("max_calls", max_calls)
-    ids = _ANY_ID if odd_ids else _USUAL_ID
-    several = st.lists(st.tuples(calls, ids), min_size=1, max_size=max_calls)
+    own = options.arguments
+    calls = _spoken(toolset, kinds, options.available, own, options.odd_names)
+    require_count("max_calls", options.max_calls)
+    ids = _ANY_ID if options.odd_ids else _USUAL_ID
+    several = st.lists(st.tuples(calls, ids), min_size=1, max_size=options.max_calls)
     return st.builds(_Shape, several.map(tuple), _TEXTS, _REASONS)
 
 

@@ -33,7 +33,7 @@ from lutum_py import (
 from lutum_py.errors import CommitError, HookError, LifecycleError
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
-from lutum_py.window import MemoryResults, ResultCap
+from lutum_py.tools import MemoryResults, ResultCap
 from tests.cases import over
 from tests.round_tools import close
 

@@ -21,7 +21,7 @@ from lutum_py import (
 from lutum_py.code import program_tool
 from lutum_py.errors import InvalidValueError, MisuseError, ToolDefinitionError
 from lutum_py.execution import run_sync
-from lutum_py.window import tool_search
+from lutum_py.tools import tool_search
 from tests.code.programs import REPLAY, STATE, Shop, failed, output_of, planned, ran, result_of
 
 BOTH = pytest.mark.parametrize("tools", [STATE, REPLAY], ids=["state", "replay"])

@@ -16,16 +16,19 @@ from hypothesis import strategies as st
 
 from lutum_py import ToolContext
 from lutum_py.context import (
+    ActivityDelta,
+    ActivitySnapshot,
     CallsRequested,
     CancellationToken,
+    ObserverText,
     ProgressStatus,
     RunIdentity,
     State,
     StateKey,
+    ToolEvent,
     ToolSuspended,
 )
 from lutum_py.errors import InvalidValueError, MisuseError, ToolError
-from lutum_py.sinks import ActivityDelta, ActivitySnapshot, ObserverText, ToolEvent
 from tests.cases import over
 
 CALL = SimpleNamespace(id="c1", name="index")

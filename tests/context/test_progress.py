@@ -11,9 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py.context import TOOL_CALL_PROGRESS_ACTIVITY_TYPE, ProgressStatus, ToolCallProgressState
+from lutum_py.context import (
+    TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
+    ActivityDelta,
+    ActivitySnapshot,
+    ObserverText,
+    ProgressStatus,
+    ToolCallProgressState,
+)
 from lutum_py.errors import InvalidValueError
-from lutum_py.sinks import ActivityDelta, ActivitySnapshot, ObserverText
 
 COUNTS = st.none() | st.integers(min_value=0)
 TEXTS = st.none() | st.text(max_size=5)

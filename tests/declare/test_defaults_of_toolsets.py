@@ -10,7 +10,7 @@ import pytest
 from lutum_py import AnyToolCall, ToolMetadata, Toolset, tool, tool_fn, toolset
 from lutum_py.errors import ToolDefinitionError
 from lutum_py.execution import execute
-from lutum_py.window import ResultCap
+from lutum_py.tools import ResultCap
 from tests.cases import over
 
 

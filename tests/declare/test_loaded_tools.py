@@ -24,7 +24,7 @@ from lutum_py import (
     tool,
 )
 from lutum_py.errors import MisuseError
-from lutum_py.window import tool_search
+from lutum_py.tools import tool_search
 from tests.cases import over
 from tests.many_tools import DEFERRED, ON, ManyTools, found, ping
 from tests.sample_tools import offered, turn_of

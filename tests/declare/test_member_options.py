@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lutum_py import AssistantTurn, Session, ToolMetadata, Toolset, tool, tool_fn, toolset
 from lutum_py.errors import MisuseError, ToolDefinitionError
-from lutum_py.window import MemoryResults, ResultCap
+from lutum_py.tools import MemoryResults, ResultCap
 
 
 @tool_fn

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lutum_py import Toolset, Transcript, tool, tool_fn
 from lutum_py.errors import InvalidValueError, MisuseError, NotFound
-from lutum_py.window import MemoryResults, ResultCap, result_reader
+from lutum_py.tools import MemoryResults, ResultCap, result_reader
 from tests.round_tools import opened
 
 NOTE = re.compile(

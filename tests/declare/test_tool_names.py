@@ -24,8 +24,8 @@ from lutum_py.dialects import gemini_generate_content, openai_chat
 from lutum_py.errors import ToolConstraintError, ToolDefinitionError, UnknownToolError
 from lutum_py.streaming import CallCompleted, CallStarted, TurnFinished
 from lutum_py.testing import ScriptedModel
+from lutum_py.tools import tool_search
 from lutum_py.turns import ToolCallItem
-from lutum_py.window import tool_search
 from tests.cases import over
 
 DOTTED = "math.factorial"

@@ -25,7 +25,7 @@ from lutum_py import (
 from lutum_py.errors import MisuseError, ToolDefinitionError, UnknownToolError
 from lutum_py.execution import execute, execute_sync, run_sync
 from lutum_py.testing import ScriptedModel
-from lutum_py.window import search_tools, tool_search
+from lutum_py.tools import search_tools, tool_search
 from tests.cases import over
 from tests.many_tools import (
     DEFERRED,

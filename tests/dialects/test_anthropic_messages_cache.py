@@ -21,7 +21,7 @@ from lutum_py import (
 from lutum_py.dialects import (
     anthropic_messages,
 )
-from lutum_py.window import Cache
+from lutum_py.turns import Cache
 
 from .plain import ONE_AND_TWO, done
 

@@ -10,8 +10,7 @@ from lutum_py import (
     Message,
     TurnRequest,
 )
-from lutum_py.turns import TranscriptItem
-from lutum_py.window import Cache
+from lutum_py.turns import Cache, TranscriptItem
 
 from .every_dialect import DIALECTS, wire_of
 

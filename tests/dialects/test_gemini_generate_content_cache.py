@@ -17,9 +17,7 @@ from lutum_py.dialects import (
     gemini_generate_content,
 )
 from lutum_py.errors import InvalidValueError
-from lutum_py.models import ToolChoice
-from lutum_py.turns import TranscriptItem
-from lutum_py.window import Cache
+from lutum_py.turns import Cache, ToolChoice, TranscriptItem
 from tests.cases import over
 
 from .plain import ONE_AND_TWO, done

@@ -14,7 +14,7 @@ from lutum_py.dialects import (
     openai_chat,
     openai_responses,
 )
-from lutum_py.window import Cache
+from lutum_py.turns import Cache
 
 
 @pytest.mark.parametrize("dialect", [openai_chat, openai_responses], ids=lambda each: each.NAME)

@@ -20,13 +20,13 @@ from lutum_py.dialects import (
 )
 from lutum_py.dialects import openai_responses as dialect
 from lutum_py.errors import DialectError, MisuseError
-from lutum_py.models import ToolChoice
 from lutum_py.turns import (
     ReasoningItem,
     RefusalItem,
     ServerToolItem,
     TextItem,
     ToolCallItem,
+    ToolChoice,
 )
 from tests.cases import over
 

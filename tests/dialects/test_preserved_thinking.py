@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from lutum_py import AssistantTurn, CommittedRound, Message, ToolResult, Transcript, TurnRequest
 from lutum_py.dialects import anthropic_messages
-from lutum_py.turns import ReasoningItem
-from lutum_py.window import Cache, View
+from lutum_py.turns import Cache, ReasoningItem
+from lutum_py.window import View
 from tests.profiles import scaled
 
 from .format_rules import refused

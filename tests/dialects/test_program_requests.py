@@ -28,7 +28,7 @@ from lutum_py.dialects import (
 )
 from lutum_py.errors import ToolDefinitionError
 from lutum_py.testing import ScriptedModel
-from lutum_py.window import Cache
+from lutum_py.turns import Cache
 
 from .program_wires import ANTHROPIC, BOTH, OPENAI, Payload, Shop, Wire, callers, orders
 from .test_recordings import exhaust

@@ -8,7 +8,8 @@ import pytest
 
 from lutum_py import AssistantTurn, Message, ToolDef, ToolMetadata, ToolResult, TurnRequest
 from lutum_py.dialects import anthropic_messages, openai_responses
-from lutum_py.window import DeferredTools, tool_search
+from lutum_py.tools import tool_search
+from lutum_py.turns import DeferredTools
 
 from .plain import is_array, objects
 from .recordings import Recording, answered, recordings

@@ -31,7 +31,7 @@ from lutum_py.dialects import (
     openai_chat,
     openai_responses,
 )
-from lutum_py.window import Cache
+from lutum_py.turns import Cache
 from tests.cases import over
 
 GO = {"role": "user", "content": "Go"}

@@ -38,8 +38,8 @@ from lutum_py.dialects import (
 )
 from lutum_py.errors import MisuseError, TranscriptError
 from lutum_py.testing import ScriptedModel
+from lutum_py.tools import tool_search
 from lutum_py.turns import TranscriptItem
-from lutum_py.window import tool_search
 from tests.cases import over
 
 from .called import BAD, answers, called

@@ -23,7 +23,8 @@ from lutum_py import (
 )
 from lutum_py.errors import InvalidValueError
 from lutum_py.testing import ScriptedModel
-from lutum_py.window import Cache, View
+from lutum_py.turns import Cache
+from lutum_py.window import View
 from tests.profiles import scaled
 
 from .every_dialect import KEYS, OF_LIBRARY, WIRES

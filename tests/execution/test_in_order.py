@@ -15,7 +15,7 @@ from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.errors import OutcomeUnknown
 from lutum_py.execution import run, run_sync
 from lutum_py.execution._batch import Schedule
-from lutum_py.sinks import CallEvent
+from lutum_py.typing import CallEvent
 from tests.execution.makespan import random_plan as random_waits
 from tests.execution.makespan import ratios
 from tests.profiles import scaled

@@ -11,7 +11,8 @@ from lutum_py import AnyToolCall, Reject, Session, ToolContext, ToolResult, Tool
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.errors import HookError, MisuseError
 from lutum_py.execution import outcomes_of, run, run_sync
-from lutum_py.sinks import CallEvent, log_events
+from lutum_py.sinks import log_events
+from lutum_py.typing import CallEvent
 from tests.cases import over
 from tests.inner_tools import (
     SAID_BY_TWO,

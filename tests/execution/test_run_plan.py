@@ -34,7 +34,7 @@ from lutum_py.execution import (
     run,
     run_sync,
 )
-from lutum_py.sinks import CallEvent
+from lutum_py.typing import CallEvent
 from tests.cases import over
 from tests.round_tools import close, opened
 

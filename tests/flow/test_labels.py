@@ -28,7 +28,8 @@ from lutum_py.dialects import openai_responses as responses
 from lutum_py.errors import MisuseError, TranscriptError
 from lutum_py.execution import run_sync
 from lutum_py.store import Store, open_store
-from lutum_py.window import ResultCap, View
+from lutum_py.tools import ResultCap
+from lutum_py.window import View
 from tests.cases import over
 from tests.round_tools import opened
 

@@ -32,6 +32,6 @@ def test_without_the_sdk_the_extra_is_named(missing: str, monkeypatch: pytest.Mo
 def test_another_import_that_fails_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault of the installation is no missing extra."""
     monkeypatch.setitem(sys.modules, "lutum_py.mcp._connection", None)
-    with pytest.raises(ModuleNotFoundError, match="_words") as caught:
+    with pytest.raises(ModuleNotFoundError, match="_connection") as caught:
         import_module("lutum_py.mcp")
     assert not isinstance(caught.value, MissingExtraError)

@@ -350,7 +350,9 @@ async def test_what_an_option_cannot_mean_is_refused_by_its_name(option: str) ->
 
 async def test_whether_a_server_is_trusted_is_said_by_true_or_false() -> None:
     """`trusted="no"`, as from a file of settings, would count as yes."""
-    with pytest.raises(MisuseError, match="trusted='no': pass True or False"):
+    with pytest.raises(
+        MisuseError, match="remote_tools takes True or False for `trusted`, not 'no'"
+    ):
         await taken(Served([described()]), trusted="no")
 
 

@@ -41,11 +41,10 @@ from lutum_py import (
     ToolResult,
 )
 from lutum_py.capabilities import ToolCapabilities
-from lutum_py.context import CancellationToken
+from lutum_py.context import CancellationToken, ToolEvent
 from lutum_py.errors import MisuseError, TimedOut
 from lutum_py.execution import execute, outcomes_of
 from lutum_py.mcp import Limits, remote_tools
-from lutum_py.sinks import ToolEvent
 
 from .servers import (
     KINDS,

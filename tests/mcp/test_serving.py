@@ -59,7 +59,7 @@ from lutum_py.errors import (
     UnknownToolError,
 )
 from lutum_py.mcp import create_server
-from lutum_py.window import ResultCap
+from lutum_py.tools import ResultCap
 
 from .servers import KINDS, connected, over_http
 
@@ -357,7 +357,9 @@ async def test_only_what_was_meant_for_the_client_is_told(
                 (logging.ERROR, True)
             ]
     assert told_of == []
-    with pytest.raises(MisuseError, match="show_errors='no': pass True or False"):
+    with pytest.raises(
+        MisuseError, match="create_server takes True or False for `show_errors`, not 'no'"
+    ):
         create_server(Tools, show_errors="no")  # type: ignore[arg-type]
     async with connected(create_server(Tools, show_errors=True), kind) as client:
         result = await client.call_tool("fail", {"how": "raise"})
@@ -852,6 +854,15 @@ async def test_a_client_reads_what_was_done_within_its_call(person: Person | Non
     assert "The tool was not run again. Tool 'both' was started, and did not go on." in text
     assert "/1 of tool add: success" in text
     assert "/2 of tool order: indeterminate" in text
+
+
+async def test_a_client_reads_what_was_never_started_within_its_call() -> None:
+    """A call within that waits for its approval is told as one that did nothing."""
+    made = Toolset.of("Orders", both, tool(order, needs_approval=True), add)
+    async with connected(create_server(made), "direct", elicitation_callback=None) as client:
+        result = await client.call_tool("both", {})
+    assert "/1 of tool add: success" in text_of(result)
+    assert "/2 of tool order: not executed" in text_of(result)
 
 
 @pytest.mark.parametrize("kind", ["direct", "legacy"])

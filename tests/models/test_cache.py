@@ -9,7 +9,7 @@ import pytest
 
 from lutum_py import NeedsTools, Session, Toolset, tool
 from lutum_py.models import LossWarning
-from lutum_py.window import MemoryResults, ResultCap
+from lutum_py.tools import MemoryResults, ResultCap
 
 from .loopback import Loopback
 from .said import MODEL, SIGNATURE, Said

@@ -9,7 +9,7 @@ import pytest
 
 from lutum_py import Finished, Session, Toolset, tool, toolset
 from lutum_py.dialects import anthropic_messages, openai_responses
-from lutum_py.window import tool_search
+from lutum_py.tools import tool_search
 from tests.dialects.plain import is_array, is_object
 from tests.many_tools import CrmTools, ManyTools, answer_all, ping
 

@@ -25,8 +25,8 @@ from lutum_py import (
 )
 from lutum_py.errors import HookError, MisuseError
 from lutum_py.execution import run_sync
-from lutum_py.sinks import AsyncSink, CallEvent, ListSink, LoggerSink, log_events
-from lutum_py.typing import CallRow
+from lutum_py.sinks import AsyncSink, ListSink, LoggerSink, log_events
+from lutum_py.typing import CallEvent, CallRow
 from tests.round_tools import Shop, close, gated, opened
 
 

@@ -20,7 +20,7 @@ from lutum_py import (
     toolset,
 )
 from lutum_py.errors import CommitError
-from lutum_py.window import MemoryResults, ResultCap
+from lutum_py.tools import MemoryResults, ResultCap
 from tests.round_tools import Call, check_transcript, opened
 
 LONG = "é" * 5_000

@@ -45,10 +45,9 @@ from lutum_py.errors import (
     RoundClosedError,
 )
 from lutum_py.execution import execute, execute_all_sync, run, run_sync
-from lutum_py.sinks import CallEvent
 from lutum_py.testing import ScriptedModel
-from lutum_py.typing import CallGate, Inner
-from lutum_py.window import ResultCap
+from lutum_py.tools import ResultCap
+from lutum_py.typing import CallEvent, CallGate, Inner
 from tests.cases import over
 from tests.inner_tools import Asking, Desk, asks, let_pass, note, opened, states, step, steps
 

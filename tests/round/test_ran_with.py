@@ -25,7 +25,7 @@ from lutum_py import (
 from lutum_py.dialects import openai_chat
 from lutum_py.errors import ToolInputError
 from lutum_py.execution import run_sync
-from lutum_py.window import ResultCap
+from lutum_py.tools import ResultCap
 from tests.cases import over
 from tests.round_tools import Shop, done, forged, gated, opened
 

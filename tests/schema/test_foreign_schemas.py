@@ -13,9 +13,9 @@ from pydantic import BaseModel, DirectoryPath, FilePath, NewPath
 from lutum_py import NeedsTools, ToolDef, ToolResult, Toolset, tool, tool_fn
 from lutum_py._schema.schema_reader import matcher
 from lutum_py._transcript.result_cap import READER, cut_again
-from lutum_py._view.view import _capped
 from lutum_py.dialects import DIALECTS
 from lutum_py.errors import InvalidArgumentsError, ToolDefinitionError
+from lutum_py.window._view import _capped
 from tests.cases import over
 from tests.declared import call_of
 from tests.round_tools import close, turn

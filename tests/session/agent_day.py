@@ -22,7 +22,8 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.dialects import openai_chat
-from lutum_py.window import ResultCap, View
+from lutum_py.tools import ResultCap
+from lutum_py.window import View
 
 WINDOW = 200_000
 LIMIT = 150_000

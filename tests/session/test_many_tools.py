@@ -35,7 +35,8 @@ from lutum_py.dialects import (
 )
 from lutum_py.errors import MisuseError, ToolConstraintError
 from lutum_py.testing import ScriptedModel
-from lutum_py.window import DeferredTools, tool_search
+from lutum_py.tools import tool_search
+from lutum_py.turns import DeferredTools
 from tests.cases import over
 from tests.many_tools import DEFERRED, ON, CrmTools, ManyTools, answer_all, find_customer, ping
 

@@ -24,9 +24,9 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.errors import InvalidValueError, LifecycleError, MisuseError, ResumeError
-from lutum_py.sinks import CallEvent
 from lutum_py.store import Store, open_store
 from lutum_py.testing import ScriptedModel
+from lutum_py.typing import CallEvent
 from tests.store.beside import between, last
 from tests.store.desk import KEY, LOOK, PAY, Desk, claimed, hooks, plan_of, started, states
 

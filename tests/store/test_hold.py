@@ -20,9 +20,9 @@ from lutum_py.errors import (
     StoreError,
 )
 from lutum_py.execution import RunOptions
-from lutum_py.sinks import CallEvent
 from lutum_py.store import Held, HeldRunOptions, Store, open_store
 from lutum_py.testing import ScriptedModel
+from lutum_py.typing import CallEvent
 from tests.cases import over
 from tests.store.beside import Clock, between, others
 from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, claimed, hooks, states

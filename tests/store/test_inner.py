@@ -34,8 +34,8 @@ from lutum_py.errors import (
 )
 from lutum_py.execution import execute, outcomes_of
 from lutum_py.execution import run as run_plan
-from lutum_py.sinks import CallEvent
 from lutum_py.store import Claim, Store, Stored, open_store
+from lutum_py.typing import CallEvent
 from tests.inner_tools import (
     SAID_BY_TWO,
     TOLD_OF_TWO,

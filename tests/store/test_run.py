@@ -15,9 +15,9 @@ import pytest
 from lutum_py import AnyToolCall, Session, ToolContext, Toolset, tool, tool_fn
 from lutum_py.errors import InvalidValueError, MisuseError, OutcomeUnknown, StoreError
 from lutum_py.execution import ExecutionErrors, outcomes_of
-from lutum_py.sinks import CallEvent
 from lutum_py.store import Claim, Store, Stored, open_store
 from lutum_py.testing import ScriptedModel
+from lutum_py.typing import CallEvent
 from tests.cases import over
 from tests.private import store_run
 from tests.store.beside import Clock, between, driver_error, others

@@ -16,7 +16,7 @@ from lutum_py.dialects import (
 )
 from lutum_py.errors import InvalidValueError, MisuseError, ToolRoundArityError
 from lutum_py.testing import LoopFailure, LoopFault, ScriptedModel, check_loop
-from lutum_py.testing._loop import _Run, _search
+from lutum_py.testing._loop import Run, _search
 from lutum_py.testing.strategies import CallKind
 
 from . import loops
@@ -74,8 +74,8 @@ def test_a_simpler_script_fails_in_the_same_way() -> None:
     turns = [ScriptedModel.tool_calls(("c1", "forecast", {})) for _ in range(2)]
     script = (*turns, ScriptedModel.text("Done."))
 
-    def run(tried: Any) -> _Run:
-        return _Run(tried, [LoopFault("raised" if len(tried) == 3 else "endless", "")], [])
+    def run(tried: Any) -> Run:
+        return Run(tried, [LoopFault("raised" if len(tried) == 3 else "endless", "")], [])
 
     chosen = settings(max_examples=5, deadline=None, database=None)
     failed = _search(run, st.just(script), chosen)

@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 import gc
 import pickle
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from lutum_py import AssistantTurn, Message, Session, ToolMetadata, Transcript, TurnRequest, Usage
-from lutum_py._transcript.check import is_whole
-from lutum_py._transcript.transcript import TranscriptView
 from lutum_py.errors import DeveloperError, DialectError, MisuseError
 from lutum_py.streaming import ArgumentsDelta
 from lutum_py.testing import ScriptedModel, ScriptExhausted
-from lutum_py.turns import ReasoningItem, ServerToolItem, TextItem, ToolCallItem
+from lutum_py.turns import (
+    ReasoningItem,
+    ServerToolItem,
+    TextItem,
+    ToolCallItem,
+    TranscriptFault,
+    faults_in,
+)
+from lutum_py.typing import TranscriptView
 from lutum_py.window import View
 from tests.round_tools import Shop, adds, answer, done, forged, needs, turn
 
@@ -280,12 +286,11 @@ def test_checking_costs_no_more_in_a_long_conversation(monkeypatch: pytest.Monke
     """Each item of a transcript is checked once, however many requests it is in."""
     looked_at: list[int] = []
 
-    def counting(items: Iterable[Any]) -> bool:
-        items = list(items)
+    def counting(items: Sequence[Any]) -> list[TranscriptFault]:
         looked_at.append(len(items))
-        return is_whole(items)
+        return faults_in(items)
 
-    monkeypatch.setattr("lutum_py.testing._scripted_model.is_whole", counting)
+    monkeypatch.setattr("lutum_py.testing._scripted_model.faults_in", counting)
     session = Session()
     model = ScriptedModel(lambda request: turn((f"c{len(request.items)}", "add", {"a": 1})))
     for at in range(30):

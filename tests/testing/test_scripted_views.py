@@ -13,9 +13,10 @@ from lutum_py import (
     Transcript,
     TurnRequest,
 )
-from lutum_py._transcript.transcript import Front, TranscriptView
 from lutum_py.errors import DialectError
 from lutum_py.testing import ScriptedModel
+from lutum_py.turns import CompactedPrefix
+from lutum_py.typing import TranscriptView
 from lutum_py.window import View
 
 
@@ -35,7 +36,7 @@ def test_a_model_refuses_a_view_that_a_provider_would_refuse() -> None:
     """A view whose front splits a round, or puts a message before its results, is an HTTP 400."""
     transcript = conversation(2)
     model = ScriptedModel([ScriptedModel.text("yes")] * 3)
-    split = Front((transcript[3],), (3,), (3,), 4)
+    split = CompactedPrefix((transcript[3],), (3,), (3,), 4)
     for items in (
         TranscriptView(transcript, 6, (), split),
         TranscriptView(transcript, 6, ((5, Message("user", "no")),)),

@@ -28,7 +28,7 @@ from lutum_py.errors import (
     UnknownToolError,
 )
 from lutum_py.testing import strategies
-from lutum_py.testing._strategies.calls import SchemaValues, fits, spoilings
+from lutum_py.testing._calls import SchemaValues, spoilings
 
 from .samples import SCHEMA_TOOL, Every, FromSchema, Small
 
@@ -92,11 +92,11 @@ def test_one_wrong_thing_is_enough(selector: Any) -> None:
     @SOME
     @given(SchemaValues(schema).values(schema))
     def check(data: Any) -> None:
-        if not fits(selector, json.dumps(data)):
+        if not selector.accepts(json.dumps(data)):
             return
         for spoiling in islice(spoilings(schema, data), 100):
             spoilt = spoiling.apply(data)
-            assert fits(selector, json.dumps(spoilt)) is (spoiling.kind in COERCED), spoiling
+            assert selector.accepts(json.dumps(spoilt)) is (spoiling.kind in COERCED), spoiling
             assert spoilt != data
 
     check()
@@ -362,8 +362,8 @@ def test_a_tool_that_takes_anything_or_mends_nothing_is_respected() -> None:
     @settings(SOME, phases=[Phase.generate])
     @given(strategies.calls(Odd, "near_miss"), strategies.calls(Odd, "coerced"))
     def check(near: ToolMetadata, coerced: ToolMetadata) -> None:
-        assert not fits(Odd[near.name], near.arguments)
-        assert fits(Odd[coerced.name], coerced.arguments)
+        assert not Odd[near.name].accepts(near.arguments)
+        assert Odd[coerced.name].accepts(coerced.arguments)
         seen.append(near.name == "lenient")
 
     check()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py.errors import InvalidValueError, MisuseError
-from lutum_py.window import Cache
+from lutum_py.turns import Cache
 from tests.cases import over
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from lutum_py import Attachment, ToolResult
 from lutum_py.errors import InvalidValueError, MisuseError
+from lutum_py.tools import MemoryResults, ResultCap
 from lutum_py.typing import ResultStatus
-from lutum_py.window import MemoryResults, ResultCap
 from tests.hostile import texts
 
 # Characters of one to four bytes, and what JSON escapes.

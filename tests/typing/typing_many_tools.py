@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, assert_type
 
 from lutum_py import AnyToolCall, FnSelector, Selector, Session, Toolset, tool, tool_fn, toolset
-from lutum_py.window import search_tools, tool_search
+from lutum_py.tools import search_tools, tool_search
 
 
 @tool_fn

@@ -31,7 +31,8 @@ from lutum_py.errors import (
     ViewError,
 )
 from lutum_py.testing import ScriptedModel
-from lutum_py.window import MemoryResults, ResultCap, View, result_reader
+from lutum_py.tools import MemoryResults, ResultCap, result_reader
+from lutum_py.window import View
 from tests.cases import over
 from tests.dialects.program_wires import ANTHROPIC, OPENAI, Wire
 from tests.round_tools import Shop

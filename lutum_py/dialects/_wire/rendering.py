@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Final, NamedTuple, Self, TypeAlias
 
 from ... import AssistantTurn, Attachment, Message, ToolMetadata, ToolResult
 from ..._text.json import is_mapping
-from ..._transcript.transcript import kept_of
 from ...errors import InvalidValueError, MisuseError
 from ...turns import ReasoningItem, ServerToolItem, TranscriptItem
 from ...typing import TranscriptView
@@ -308,7 +307,7 @@ class Rendering(ABC):
 
     def _of_view(self, items: TranscriptView, start: int) -> Self:
         """Go on with what is kept of the transcript, and keep it for the next request."""
-        kept = kept_of(items.transcript).renderings
+        kept = items.transcript.cache.renderings
         # All that decides how an item is rendered. One that differs begins again, which is right
         # and slow.
         key = (type(self), items.front, self.model, self.found, start, self.whole)

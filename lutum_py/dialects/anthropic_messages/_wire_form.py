@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ... import AssistantTurn, Usage
 from ..._text.json import compact_json
-from .._wire_form import (
+from ..wire_form import (
     Said,
     WireForm,
     as_object,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ... import AssistantTurn, Usage
-from .._wire_form import (
+from ..wire_form import (
     Said,
     WireForm,
     cost_of,

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any, Final
 
 from ... import AssistantTurn, Usage
-from .._wire_form import Said, WireForm, cost_of, end_of, halves, objects, said_call
+from ..wire_form import Said, WireForm, cost_of, end_of, halves, objects, said_call
 
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:

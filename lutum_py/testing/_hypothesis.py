@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import MissingExtraError
+from ..errors import MissingExtraError
 
 try:
     from hypothesis import Phase, event, find, reject

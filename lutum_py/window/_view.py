@@ -17,33 +17,13 @@ from math import ceil
 from threading import Lock
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from .._call.selector import AnySelector
+from .. import AssistantTurn, Message, ToolResult, Transcript
+from .._text.clipping import cut_again, head_of, tail_of
 from .._text.json import compact_json, is_sequence, is_whole, sendable, shorten
-from .._toolsets.offer import Named
-from .._transcript.assistant import (
-    AssistantTurn,
-    ReasoningItem,
-    ServerToolItem,
-    ToolCallItem,
-    callers_of,
-)
-from .._transcript.message import Message
-from .._transcript.request import TranscriptItem
-from .._transcript.result import ToolResult, with_message
-from .._transcript.result_cap import cut_again, head_of, tail_of
-from .._transcript.saved import VIEW, Saved, dump_saved, open_saved
-from .._transcript.transcript import (
-    NO_FRONT,
-    Front,
-    HasTranscript,
-    Latest,
-    Transcript,
-    TranscriptView,
-    digest_of_item,
-    kept_of,
-    transcript_of,
-)
 from ..errors import InvalidValueError, MisuseError, SavedDataError, ViewError
+from ..saved import Form, Saved, dump_saved, open_saved
+from ..turns import CompactedPrefix, ReasoningItem, ServerToolItem, ToolCallItem, TranscriptItem
+from ..typing import AnySelector, HasTranscript, Named, TranscriptView
 
 Count: TypeAlias = Callable[[str], int]
 
@@ -61,6 +41,9 @@ _ENOUGH: Final = 1_000
 
 _PAIRS: Final = 32
 """How many pairs of reports are looked at: the last ones, because conversations change."""
+
+_MOST_PREFIXES: Final = 4
+"""Of so many cuts the size is kept: a view that is fitted compares a few."""
 
 _LIGHTEST: Final = 1 / 16
 """No text has fewer tokens per byte: a report with fewer leaves something out, such as a cache."""
@@ -102,7 +85,7 @@ class Ledger:
     """
 
     __slots__ = (
-        *("_asked", "_fronts", "_known", "_lock", "_estimated", "_pairs"),
+        *("_asked", "_prefixes", "_known", "_lock", "_estimated", "_pairs"),
         *("count", "reports", "turns"),
     )
 
@@ -114,17 +97,16 @@ class Ledger:
         self._estimated = [0]
         self._lock = Lock()
         self._asked: dict[tuple[int, int], int] = {}
-        self._fronts: Latest[Size] = Latest(4)
+        self._prefixes: dict[CompactedPrefix, Size] = {}
         self._pairs: deque[Size] = deque(maxlen=_PAIRS)
         self.turns: list[int] = []
         self.reports: list[Report] = []
 
     def read(self, transcript: Transcript) -> None:
         """Note down what is new."""
-        items = transcript._items
         with self._lock:
-            for position in range(len(self._known) - 1, len(items)):
-                item = items[position]
+            known = len(self._known) - 1
+            for position, item in enumerate(transcript[known:], known):
                 size = self.size_of(item)
                 if isinstance(item, AssistantTurn):
                     self.turns.append(position)
@@ -192,16 +174,18 @@ class Ledger:
         estimated = sum(pair.estimated for pair in self._pairs)
         return (tokens + USUAL_RATE * _ENOUGH) / (estimated + _ENOUGH)
 
-    def front_size(self, front: Front, items: Sequence[TranscriptItem]) -> Size:
+    def front_size(self, front: CompactedPrefix, items: Sequence[TranscriptItem]) -> Size:
         """Return the size of what goes out in place of the first items; added up once."""
-        size = self._fronts.take(front)
+        size = self._prefixes.get(front)
         if size is None:
             each = [
                 self.size_at(position, item, items)
                 for position, item in zip(front.positions, front.items, strict=True)
             ]
             size = Size(sum(one.known for one in each), sum(one.estimated for one in each))
-        self._fronts.put(front, size)
+            if len(self._prefixes) == _MOST_PREFIXES:
+                self._prefixes.clear()
+            self._prefixes[front] = size
         return size
 
     def size_at(self, position: int, item: TranscriptItem, items: Sequence[TranscriptItem]) -> Size:
@@ -218,10 +202,10 @@ def too_light(tokens: int, size: Size) -> bool:
 
 def ledger_of(transcript: Transcript, count: Count | None = None) -> Ledger:
     """Return the ledger of a transcript, with all of its items noted; the last count is kept."""
-    kept = kept_of(transcript)
-    ledger: Ledger | None = kept.ledgers.get(count is not None)
+    ledgers = transcript.cache.ledgers
+    ledger: Ledger | None = ledgers.get(count is not None)
     if ledger is None or ledger.count != count:
-        ledger = kept.ledgers[count is not None] = Ledger(count)
+        ledger = ledgers[count is not None] = Ledger(count)
     ledger.read(transcript)
     return ledger
 
@@ -248,6 +232,9 @@ def _said(turn: AssistantTurn) -> Iterator[str]:
         else:
             yield item.text
 
+
+_FORM: Final = Form("lutum_py.view", 1, "view", SavedDataError)
+"""How a view is saved."""
 
 CutKind: TypeAlias = Literal["clear", "cap", "drop", "summary"]
 
@@ -354,16 +341,16 @@ def load_cut(saved: Saved) -> Cut:
 _LEFT_OUT: Final = "\n[... {} of {} bytes left out ...]\n"
 
 
-def front_of(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
+def front_of(transcript: Transcript, cuts: tuple[Cut, ...]) -> CompactedPrefix:
     """Return what goes out in place of the first items; made once for each tuple of cuts.
 
     Raises:
         ViewError: The cuts were made for another transcript.
     """
     if not cuts:
-        return NO_FRONT
-    fronts = kept_of(transcript).fronts
-    front: Front | None = fronts.take(cuts)
+        return CompactedPrefix.EMPTY
+    fronts = transcript.cache.fronts
+    front: CompactedPrefix | None = fronts.take(cuts)
     if front is None:
         _check_own(transcript, cuts)
         front = _made(transcript, cuts)
@@ -372,18 +359,17 @@ def front_of(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
 
 
 def _check_own(transcript: Transcript, cuts: Iterable[Cut]) -> None:
-    items = transcript._items
     for cut in cuts:
         if (
-            cut.at > len(items)
-            or digest_of_item(items[cut.stop - 1]) != cut.digest
-            or (cut.is_span and any(is_inside(items, end) for end in (cut.start, cut.stop)))
+            cut.at > len(transcript)
+            or transcript.digest_at(cut.stop - 1) != cut.digest
+            or (cut.is_span and any(is_inside(transcript, end) for end in (cut.start, cut.stop)))
         ):
             raise ViewError(
                 f"This view was made for another transcript: item {cut.stop - 1}, the last one of "
-                f"a cut, is not the same in this one of {len(items)} items, or no round ends where "
-                "the cut does. Use a view with its transcript, or what that grew into; start with "
-                "`View()` for another."
+                f"a cut, is not the same in this one of {len(transcript)} items, or no round ends "
+                "where the cut does. Use a view with its transcript, or what that grew into; start "
+                "with `View()` for another."
             )
 
 
@@ -392,8 +378,8 @@ def is_inside(items: Sequence[TranscriptItem], place: int) -> bool:
     return place < len(items) and isinstance(items[place], ToolResult)
 
 
-def _made(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
-    items = transcript._items
+def _made(transcript: Transcript, cuts: tuple[Cut, ...]) -> CompactedPrefix:
+    items = transcript
     edits = [cut for cut in cuts if not cut.is_span]
     sent: list[tuple[TranscriptItem, int, int]] = []
     # Rows of an item, its position, and the place that it goes out at. With a drop of items 1 to 8
@@ -414,7 +400,7 @@ def _made(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
     end = max(cut.stop for cut in cuts)
     as_they_are(end)
     one, two, three = zip(*sent, strict=True)
-    return Front(one, two, three, end, tuple((cut.start, cut.at) for cut in cuts))
+    return CompactedPrefix(one, two, three, end, tuple((cut.start, cut.at) for cut in cuts))
 
 
 # The question stays because what follows the span may be rounds that work on it: a notice alone
@@ -460,7 +446,7 @@ def edited(item: TranscriptItem, position: int, edits: Iterable[Cut]) -> Transcr
             if cut.max_bytes is not None:
                 item = _capped(item, cut.max_bytes)
             elif bytes_of(item.model_text) > bytes_of(cut.text or "") or item.attachments:
-                item = with_message(item, cut.text or "", ())
+                item = item.with_message(cut.text or "", ())
     return item
 
 
@@ -471,11 +457,11 @@ def _capped(result: ToolResult, most: int) -> ToolResult:
         return result
     again = None if result.message is None else cut_again(text, most)
     if again is not None:
-        return with_message(result, again)
+        return result.with_message(again)
     room = most - len(_LEFT_OUT.format(total, total))
     head, tail = head_of(text, room - room // 2), tail_of(text, room // 2)
     left_out = total - bytes_of(head) - bytes_of(tail)
-    return with_message(result, f"{head}{_LEFT_OUT.format(left_out, total)}{tail}")
+    return result.with_message(f"{head}{_LEFT_OUT.format(left_out, total)}{tail}")
 
 
 class Cutting:
@@ -493,7 +479,7 @@ class Cutting:
     ) -> None:
         self.cuts = cuts
         self.transcript = transcript
-        self.items = transcript._items
+        self.items = transcript
         self.front = front_of(transcript, cuts)
         self.sent = TranscriptView(transcript, len(self.items), (), self.front)
         if count is not None and not callable(count):
@@ -521,14 +507,14 @@ class Cutting:
             # The test is made in bytes even if a user's function counts: `_LIGHTEST` is tokens a
             # byte.
             in_bytes = ledger if self.count is None else ledger_of(self.transcript)
-            if too_light(report.tokens, self._size(in_bytes, report.position)):
+            if too_light(report.tokens, self.size(in_bytes, report.position)):
                 return nothing
             return report.tokens, ledger.rate, report.position
         if cuts and cuts[-1].left is not None:
             return cuts[-1].left, ledger.rate, at
         return nothing
 
-    def _size(self, ledger: Ledger, until: int) -> Size:
+    def size(self, ledger: Ledger, until: int) -> Size:
         """Return the size of what is sent of the items before a position."""
         front = self.front
         size = ledger.between(front.end, until)
@@ -541,7 +527,7 @@ class Cutting:
     def tokens(self) -> int:
         """The input tokens of the next request."""
         if self.base is None:
-            size = self._size(self.ledger, len(self.items))
+            size = self.size(self.ledger, len(self.items))
             return ceil(self.overhead + size.tokens(self.rate))
         size = self.ledger.between(self.since, len(self.items))
         return ceil(self.base + size.tokens(self.rate))
@@ -639,13 +625,13 @@ class Cutting:
         """Look at other cuts in the same way."""
         return Cutting(cuts, self.transcript, self.count, self.overhead)
 
-    def replace_span(self, kind: CutKind, span: Any, text: str) -> tuple[Cut, ...]:
+    def replace_span(self, kind: CutKind, span: object, text: str) -> tuple[Cut, ...]:
         """Put a message in place of a span that somebody chose."""
         start, stop = self._checked(span)
         cut = self._cut(kind, start, stop, text)
         if self._is_empty(cut):
             never = "instructions and the last question"
-            raise self._no_span(span, f"holds only what is never cut, {never}")
+            raise self._no_span((start, stop), f"holds only what is never cut, {never}")
         for each in self.cuts:
             overlaps = each.is_span and each.start < stop and start < each.stop
             if overlaps and not takes_in(cut, each):
@@ -667,7 +653,7 @@ class Cutting:
         before, after = carried(self.items, cut)
         return len(before) + len(after) == cut.stop - cut.start
 
-    def _checked(self, span: Any) -> tuple[int, int]:
+    def _checked(self, span: object) -> tuple[int, int]:
         """Return the ends of a span, if it may start and end there."""
         if not is_sequence(span) or len(span) != 2:
             raise MisuseError(
@@ -729,13 +715,13 @@ class Cutting:
                 cut = replace(cut, start=start, stop=stop)
         gone = [each for each in self.cuts if takes_in(cut, each)]
         rest = tuple(each for each in self.cuts if each not in gone)
-        cut = replace(cut, digest=digest_of_item(self.items[cut.stop - 1]))
+        cut = replace(cut, digest=self.transcript.digest_at(cut.stop - 1))
         same = [(each.start, each.stop, each.form) for each in gone]
         if same == [(cut.start, cut.stop, cut.form)]:
             return self.cuts
         tried = (*rest, cut)
         then = self.like(tried)
-        size, smaller = (each._size(self.ledger, len(self.items)) for each in (self, then))
+        size, smaller = (each.size(self.ledger, len(self.items)) for each in (self, then))
         freed = round(size.tokens(self.rate) - smaller.tokens(self.rate))
         lost_from = self._first_difference(then)
         if lost_from is None:
@@ -748,7 +734,7 @@ class Cutting:
         )
         made = (*rest, cut)
         # What goes out is the same, whatever the cut says about itself.
-        fronts = kept_of(self.transcript).fronts
+        fronts = self.transcript.cache.fronts
         fronts.take(tried)
         fronts.put(made, then.front)
         return made
@@ -781,12 +767,12 @@ def programs_in(items: Sequence[TranscriptItem]) -> list[tuple[int, int]]:
     the turn in which it begins.
     """
     turns = [(at, item) for at, item in enumerate(items) if isinstance(item, AssistantTurn)]
-    ids = {caller for _, turn in turns for caller in callers_of(turn).values()}
+    ids = {caller for _, turn in turns for caller in turn.callers.values()}
     places: dict[str, list[int]] = {id: [] for id in ids}
     for at, turn in turns if ids else ():
         ran = [each.payload for each in turn.items if isinstance(each, ServerToolItem)]
         said = [each.get(key) for each in ran for key in ("call_id", "id", "tool_use_id")]
-        named = {*callers_of(turn).values(), *(each for each in said if isinstance(each, str))}
+        named = {*turn.callers.values(), *(each for each in said if isinstance(each, str))}
         for id in ids & named:
             places[id].append(at)
     return [(found[0], found[-1]) for found in places.values()]
@@ -801,22 +787,22 @@ def takes_in(cut: Cut, other: Cut) -> bool:
     return is_inside and other.form == cut.form
 
 
-def whole_number(name: str, given: Any) -> int:
+def whole_number(name: str, given: object) -> int:
     if not is_whole(given):
         raise MisuseError(f"`{name}` takes a whole number, not {shorten(given)}.")
     return given
 
 
-def at_least_zero(name: str, given: Any) -> int:
-    if whole_number(name, given) < 0:
-        raise InvalidValueError(f"`{name}` is {given}. Give 0 or more.")
-    return given  # type: ignore[no-any-return]
+def at_least_zero(name: str, given: object) -> int:
+    number = whole_number(name, given)
+    if number < 0:
+        raise InvalidValueError(f"`{name}` is {number}. Give 0 or more.")
+    return number
 
 
 Target: TypeAlias = "HasTranscript | Transcript"
 
 CLEARED: Final = "[This result was removed to save room. Call the tool again if it is needed.]"
-_NEITHER: Final = "A view is of a Session or a Transcript, not of {}. Pass the session."
 DROPPED: Final = "[Earlier parts of this conversation were left out to save room.]"
 
 
@@ -867,10 +853,10 @@ class View:
                 inside of a round.
             MisuseError: `ephemeral` holds something else.
         """
-        transcript = transcript_of(target, _NEITHER)
+        transcript = _transcript_of(target)
         front = front_of(transcript, self.cuts)
         placed = _placed(transcript, ephemeral) if ephemeral else ()
-        return TranscriptView(transcript, len(transcript._items), placed, front)
+        return TranscriptView(transcript, len(transcript), placed, front)
 
     def clear_results(
         self,
@@ -1074,14 +1060,14 @@ class View:
         return tuple(new)
 
     def _cutting(self, target: Target, count: Count | None = None, overhead: int = 0) -> Cutting:
-        return Cutting(self.cuts, transcript_of(target, _NEITHER), count, overhead)
+        return Cutting(self.cuts, _transcript_of(target), count, overhead)
 
     def _with(self, cuts: tuple[Cut, ...]) -> View:
         return self if cuts is self.cuts else View(cuts)
 
     def dump_json(self) -> str:
         """Encode the view; it is small, however long its transcript."""
-        data = {"format": VIEW.name, "version": VIEW.version, "cuts": [*map(asdict, self.cuts)]}
+        data = {"format": _FORM.name, "version": _FORM.version, "cuts": [*map(asdict, self.cuts)]}
         return dump_saved(data, SavedDataError, "The view")
 
     @classmethod
@@ -1091,7 +1077,7 @@ class View:
         Raises:
             SavedDataError: The text is not a view, of an unknown version, or damaged.
         """
-        saved = open_saved(text, VIEW)
+        saved = open_saved(text, _FORM)
         cuts = tuple(map(load_cut, saved.each("cuts")))
         # Cuts that change results may lie on each other; spans may not, or an item would go out
         # twice.
@@ -1102,11 +1088,20 @@ class View:
         return cls(cuts)
 
 
+def _transcript_of(target: object) -> Transcript:
+    transcript = getattr(target, "transcript", target)
+    if not isinstance(transcript, Transcript):
+        raise MisuseError(
+            f"A view is of a Session or a Transcript, not of {shorten(target)}. Pass the session."
+        )
+    return transcript
+
+
 def _placed(
     transcript: Transcript, ephemeral: Iterable[tuple[int, Message]]
 ) -> tuple[tuple[int, Message], ...]:
     """Take ephemeral messages in the order of their places."""
-    items = transcript._items
+    items = transcript
     given: tuple[Any, ...] = tuple(ephemeral) if isinstance(ephemeral, Iterable) else (ephemeral,)
     for each in given:
         if not (is_sequence(each) and len(each) == 2 and isinstance(each[1], Message)):
@@ -1135,7 +1130,7 @@ def _names_of(keep: Any) -> tuple[str, ...]:
         ) from None
 
 
-def _not_blank(method: str, text: Any) -> str:
+def _not_blank(method: str, text: object) -> str:
     if not isinstance(text, str):
         raise MisuseError(f"`{method}` takes a text that the model reads, not {shorten(text)}.")
     if not text.strip():

@@ -19,10 +19,8 @@ from dataclasses import dataclass
 from datetime import UTC, timedelta
 from typing import Any, Final, TypeAlias
 
-from ... import ToolMetadata, Toolset
-from ..._schema.field_issues import path_of
-from ..._schema.schema_reader import UNIONS, localized, parts_of, type_of
-from ..._text.json import (
+from .. import Toolset
+from .._text.json import (
     canonical_json,
     compact_json,
     copy_json,
@@ -31,11 +29,14 @@ from ..._text.json import (
     is_whole,
     shorten,
 )
-from ..._toolsets.toolset_meta import ToolsetMeta
-from ...dialects._schema.nodes import conjoined
-from ...errors import InvalidArgumentsError, InvalidValueError, MisuseError
-from ...typing import AnySelector, Available, JsonSchema
-from . import NoSuchExample, Phase, Settings, Unsatisfiable, event, find, reject, st
+from ..dialects import conjoined
+from ..errors import InvalidValueError, MisuseError
+from ..schemas import UNIONS, localized, parts_of, path_of, type_of
+from ..typing import AnySelector, Available, JsonSchema
+from ._hypothesis import NoSuchExample, Phase, Settings, Unsatisfiable, event, find, reject, st
+
+Values: TypeAlias = "st.SearchStrategy[Any]"
+"""A strategy for JSON data."""
 
 _WORD = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=8)
 _BYTES = st.binary(max_size=12)
@@ -94,7 +95,7 @@ _INFERRED = {
 _ALL_KINDS = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
 
 
-def opened(root: JsonSchema, schema: Any) -> JsonSchema:
+def opened(root: JsonSchema, schema: object) -> JsonSchema:
     """Follow references and join `allOf`, so that the keywords stand in one object."""
     return _joined(*(parts_of(schema, root) or [{}]))
 
@@ -104,7 +105,7 @@ def _joined(first: JsonSchema, *others: JsonSchema) -> JsonSchema:
     return conjoined(first, others, lambda _: None)
 
 
-def branches_of(root: JsonSchema, schema: Any) -> Iterator[JsonSchema]:
+def branches_of(root: JsonSchema, schema: object) -> Iterator[JsonSchema]:
     """List what a schema may stand for: each branch of its unions, with what is beside it."""
     node = opened(root, schema)
     for key in UNIONS:
@@ -132,7 +133,7 @@ def kind_of(node: JsonSchema) -> str | None:
     return next((kind for key, kind in _INFERRED.items() if key in node), None)
 
 
-def kinds_accepted(root: JsonSchema, schema: Any) -> frozenset[str]:
+def kinds_accepted(root: JsonSchema, schema: object) -> frozenset[str]:
     """List the JSON types that a schema takes."""
     kinds: set[str] = set()
     for node in branches_of(root, schema):
@@ -151,7 +152,7 @@ ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 """Any text that JSON in UTF-8 can carry."""
 
 _ANY_NUMBER = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
-_ANY_VALUE: st.SearchStrategy[Any] = st.recursive(
+_ANY_VALUE: Values = st.recursive(
     st.none() | st.booleans() | _ANY_NUMBER | ANY_TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
     max_leaves=5,
@@ -172,9 +173,9 @@ class SchemaValues:
 
     def __init__(self, root: JsonSchema) -> None:
         self._root = root
-        self._by_reference: dict[str, st.SearchStrategy[Any]] = {}
+        self._by_reference: dict[str, Values] = {}
 
-    def values(self, schema: Any) -> st.SearchStrategy[Any]:
+    def values(self, schema: object) -> Values:
         """Return a strategy for the values of a schema."""
         if schema is False:
             return st.nothing()
@@ -188,10 +189,10 @@ class SchemaValues:
             self._by_reference[key] = st.deferred(lambda: self._unions(schema))
         return self._by_reference[key]
 
-    def _unions(self, schema: Any) -> st.SearchStrategy[Any]:
+    def _unions(self, schema: object) -> Values:
         return st.one_of([self._one(node) for node in branches_of(self._root, schema)])
 
-    def _one(self, node: JsonSchema) -> st.SearchStrategy[Any]:
+    def _one(self, node: JsonSchema) -> Values:
         if "const" in node:
             return st.just(node["const"])
         if is_array(node.get("enum")):
@@ -200,7 +201,7 @@ class SchemaValues:
         make = self._makers().get(kind or "")
         return _ANY_VALUE if make is None else make(node)
 
-    def _makers(self) -> dict[str, Callable[[JsonSchema], st.SearchStrategy[Any]]]:
+    def _makers(self) -> dict[str, Callable[[JsonSchema], Values]]:
         return {
             "null": lambda _: st.none(),
             "boolean": lambda _: st.booleans(),
@@ -211,7 +212,7 @@ class SchemaValues:
             "object": self._objects,
         }
 
-    def _arrays(self, node: JsonSchema) -> st.SearchStrategy[Any]:
+    def _arrays(self, node: JsonSchema) -> Values:
         prefix = [self.values(part) for part in node.get("prefixItems", ())]
         low = node.get("minItems", 0)
         high = min(node.get("maxItems", math.inf), max(low, len(prefix)) + _MORE)
@@ -227,8 +228,8 @@ class SchemaValues:
         )
         return st.tuples(head, more).map(lambda both: [*both[0], *both[1]]) if prefix else more
 
-    def _objects(self, node: JsonSchema) -> st.SearchStrategy[Any]:
-        properties: dict[str, Any] = node.get("properties", {})
+    def _objects(self, node: JsonSchema) -> Values:
+        properties: JsonSchema = node.get("properties", {})
         required = node.get("required", ())
         named = st.fixed_dictionaries(
             {name: self.values(properties.get(name, True)) for name in required},
@@ -255,7 +256,7 @@ class SchemaValues:
 
     def _further(
         self, node: JsonSchema, has_names: bool
-    ) -> tuple[st.SearchStrategy[str], st.SearchStrategy[Any]] | None:
+    ) -> tuple[st.SearchStrategy[str], Values] | None:
         """What other properties an object may have; none if the schema is silent about them."""
         patterns = node.get("patternProperties")
         if is_object(patterns) and patterns:
@@ -268,13 +269,13 @@ class SchemaValues:
         return (ANY_TEXT if names is None else self.values(names)), self.values(inner)
 
 
-def _integers(node: JsonSchema) -> st.SearchStrategy[Any]:
+def _integers(node: JsonSchema) -> Values:
     step = node.get("multipleOf", 1)
     low, high = _whole_bounds(node)
     return _multiples(int(step) if step == int(step) else 1, low, high)
 
 
-def _numbers(node: JsonSchema) -> st.SearchStrategy[Any]:
+def _numbers(node: JsonSchema) -> Values:
     lows = [node[key] for key in ("minimum", "exclusiveMinimum") if key in node]
     highs = [node[key] for key in ("maximum", "exclusiveMaximum") if key in node]
     low, high = max(lows, default=None), min(highs, default=None)
@@ -301,7 +302,7 @@ def _whole_bounds(node: JsonSchema) -> tuple[int | None, int | None]:
     return max(lows, default=None), min(highs, default=None)
 
 
-def _multiples(step: Any, low: Any, high: Any) -> st.SearchStrategy[Any]:
+def _multiples(step: float, low: float | None, high: float | None) -> Values:
     """Multiples of a number from a bound to a bound; none if there is no such multiple."""
     # `-(-low // step)` rounds up where `//` rounds down: from 7 on, the first multiple of 3 is 3
     # times 3.
@@ -312,7 +313,7 @@ def _multiples(step: Any, low: Any, high: Any) -> st.SearchStrategy[Any]:
     return st.integers(least, most).map(lambda count: count * step)
 
 
-def _texts(node: JsonSchema) -> st.SearchStrategy[Any]:
+def _texts(node: JsonSchema) -> Values:
     low, high = node.get("minLength", 0), node.get("maxLength")
     if "pattern" in node:
         texts = _matching(node["pattern"])
@@ -335,10 +336,10 @@ def _matching(pattern: str) -> st.SearchStrategy[str]:
     return st.from_regex(compiled, alphabet=st.characters(codec="utf-8"))
 
 
-_GONE: Any = object()
+_GONE: Final = object()
 _EXACT = 2**40
 """So many steps from zero, a number still has room for half a step more."""
-_WRONG: dict[str, tuple[Any, ...]] = {
+_WRONG: dict[str, tuple[object, ...]] = {
     "string": ([], {"an": "object"}),
     "integer": ("not a number", [7], {"a": 1}, 0.5),
     "number": ("not a number", [0.5], {"a": 1}),
@@ -364,7 +365,7 @@ class Spoiling:
     kind: str
     path: str
     steps: tuple[int | str, ...]
-    value: Any
+    value: object
 
     def apply(self, arguments: Any) -> Any:
         """Return a spoiled copy of the arguments."""
@@ -379,13 +380,13 @@ class Spoiling:
         return made
 
 
-def spoilings(schema: JsonSchema, arguments: Any) -> Iterator[Spoiling]:
+def spoilings(schema: JsonSchema, arguments: object) -> Iterator[Spoiling]:
     """List the ways to spoil arguments that fit a schema."""
     yield from _inside(schema, schema, arguments, ())
 
 
 def _inside(
-    root: JsonSchema, schema: Any, value: Any, steps: tuple[int | str, ...]
+    root: JsonSchema, schema: object, value: object, steps: tuple[int | str, ...]
 ) -> Iterator[Spoiling]:
     """Walk what is certain: below a union nobody knows which branch a value was meant for."""
     # For {"days": 3} under {"properties": {"days": {"type": "integer", "maximum": 7}}} this gives
@@ -399,16 +400,16 @@ def _inside(
     if is_object(value):
         yield from _object(root, node, value, steps)
     elif is_array(value):
-        prefix: list[Any] = node.get("prefixItems", [])
+        prefix: list[object] = node.get("prefixItems", [])
         for at, part in enumerate(value):
             inner = prefix[at] if at < len(prefix) else node.get("items", True)
             yield from _inside(root, inner, part, (*steps, at))
 
 
 def _object(
-    root: JsonSchema, node: JsonSchema, value: dict[str, Any], steps: tuple[int | str, ...]
+    root: JsonSchema, node: JsonSchema, value: JsonSchema, steps: tuple[int | str, ...]
 ) -> Iterator[Spoiling]:
-    properties: dict[str, Any] = node.get("properties", {})
+    properties: JsonSchema = node.get("properties", {})
     required: Sequence[str] = node.get("required", ())
     for name in required:
         if name in value:
@@ -428,8 +429,8 @@ def _object(
 def _here(
     root: JsonSchema,
     nodes: list[JsonSchema],
-    schema: Any,
-    value: Any,
+    schema: object,
+    value: object,
     steps: tuple[int | str, ...],
 ) -> Iterator[Spoiling]:
     kinds = kinds_accepted(root, schema)
@@ -447,7 +448,7 @@ def _here(
             yield _spoiling("wrong_format", steps, "(")
 
 
-def _wrong_for(kinds: frozenset[str]) -> Iterator[Any]:
+def _wrong_for(kinds: frozenset[str]) -> Iterator[object]:
     """Values that none of the types takes: what is wrong for each of them."""
     every = [_WRONG[kind] for kind in sorted(kinds)]
     for wrong in every[0] if every else ():
@@ -457,12 +458,12 @@ def _wrong_for(kinds: frozenset[str]) -> Iterator[Any]:
             yield wrong
 
 
-def _choices(node: JsonSchema) -> list[Any]:
-    choices: list[Any] = node["enum"] if "enum" in node else [node["const"]]
+def _choices(node: JsonSchema) -> list[object]:
+    choices: list[object] = node["enum"] if "enum" in node else [node["const"]]
     return choices
 
 
-def _not_among(known: list[Any]) -> Iterator[Any]:
+def _not_among(known: list[object]) -> Iterator[object]:
     texts = [choice for choice in known if isinstance(choice, str)]
     numbers = [choice for choice in known if isinstance(choice, int | float)]
     if texts:
@@ -473,7 +474,7 @@ def _not_among(known: list[Any]) -> Iterator[Any]:
         yield max(numbers) + 7
 
 
-def _out_of_range(node: JsonSchema, value: Any) -> Iterator[Any]:
+def _out_of_range(node: JsonSchema, value: Any) -> Iterator[object]:
     kind = kind_of(node)
     if kind in ("integer", "number"):
         step = 1 if kind == "integer" else 0.5
@@ -497,14 +498,14 @@ def _out_of_range(node: JsonSchema, value: Any) -> Iterator[Any]:
             yield [*value, *[value[-1]] * (node["maxItems"] + 1 - len(value))]
 
 
-def _between_multiples(kind: str, step: Any, value: Any) -> Iterator[Any]:
+def _between_multiples(kind: str, step: Any, value: Any) -> Iterator[object]:
     if kind == "integer" and step > 1:
         yield value + 1
     elif kind == "number" and abs(value) < _EXACT * step:
         yield value + step / 2
 
 
-def _spoiling(kind: str, steps: tuple[int | str, ...], value: Any) -> Spoiling:
+def _spoiling(kind: str, steps: tuple[int | str, ...], value: object) -> Spoiling:
     return Spoiling(kind, path_of(steps), steps, value)
 
 
@@ -550,9 +551,9 @@ class CallStrategies:
     ) -> None:
         self._toolset = toolset
         self._odd_names = odd_names
-        self._offered = toolset._offer.resolve(available)
+        self._offered = toolset.offered(available)
         # By wire name: those of the user, and the others once they are asked for.
-        self._arguments: dict[str, st.SearchStrategy[Any]] = {}
+        self._arguments: dict[str, Values] = {}
         # A selector of a nested toolset may stand for several tools: each gets the strategy.
         for named, strategy in _pairs(arguments):
             for selector in toolset.select(named):
@@ -578,7 +579,7 @@ class CallStrategies:
             made["not_available"] = self._of_each(self._valid_of, offered=False)
         return made
 
-    def arguments(self, selector: AnySelector) -> st.SearchStrategy[Any]:
+    def arguments(self, selector: AnySelector) -> Values:
         """Arguments that fit a tool, as data."""
         if selector.name not in self._arguments:
             schema = localized(selector.definition.input_schema)
@@ -614,8 +615,8 @@ class CallStrategies:
         return st.sampled_from(list(chosen)).flatmap(chosen.__getitem__)
 
 
-def _fitting(selector: AnySelector, arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return arguments.filter(lambda data: is_object(data) and fits(selector, compact_json(data)))
+def _fitting(selector: AnySelector, arguments: Values) -> Values:
+    return arguments.filter(lambda data: is_object(data) and selector.accepts(compact_json(data)))
 
 
 def _cut_off(call: Spoken) -> st.SearchStrategy[Spoken]:
@@ -623,7 +624,7 @@ def _cut_off(call: Spoken) -> st.SearchStrategy[Spoken]:
     return st.integers(1, len(text) - 1).map(lambda at: (name, text[:at]))
 
 
-def _pairs(arguments: ArgumentStrategies) -> Iterable[tuple[Any, Any]]:
+def _pairs(arguments: ArgumentStrategies) -> Iterable[tuple[AnySelector | str, Values]]:
     if not isinstance(arguments, Mapping):
         raise MisuseError(
             f"`arguments` maps tools to strategies of JSON objects, as in {_OWN}; it is "
@@ -640,6 +641,11 @@ def _require_strategy(tool: str, given: object) -> None:
         )
 
 
+def is_toolset(given: object) -> bool:
+    """Whether something is a toolset."""
+    return isinstance(given, type) and issubclass(given, Toolset)
+
+
 def require_toolset(taker: str, given: object) -> None:
     """Make sure that something is a toolset.
 
@@ -650,26 +656,15 @@ def require_toolset(taker: str, given: object) -> None:
     Raises:
         MisuseError: It is not a toolset.
     """
-    if not isinstance(given, ToolsetMeta):
+    if not is_toolset(given):
         raise MisuseError(
             f"{taker} takes a Toolset, not {shorten(given)}. Declare a class with `tool(...)` "
             "members."
         )
 
 
-def fits(selector: AnySelector, text: str) -> bool:
-    """Whether a tool takes this argument text."""
-    try:
-        selector._decode(ToolMetadata(id="", name=selector.name, arguments=text))
-    except InvalidArgumentsError:
-        return False
-    return True
-
-
 @st.composite
-def _spoilt(
-    draw: st.DrawFn, selector: AnySelector, arguments: st.SearchStrategy[Any], is_coerced: bool
-) -> Spoken:
+def _spoilt(draw: st.DrawFn, selector: AnySelector, arguments: Values, is_coerced: bool) -> Spoken:
     """Spoil arguments that fit, in a way that the tool coerces, or in one that it refuses."""
     data = draw(arguments)
     text = compact_json(data)
@@ -679,7 +674,7 @@ def _spoilt(
             ways.setdefault(spoiling.kind, []).append(spoiling)
     if is_coerced:
         ways["arguments_as_string"] = [compact_json(text)]
-        if fits(selector, ""):
+        if selector.accepts(""):
             ways["nothing"] = ["", "null"]
     else:
         ways["not_an_object"] = ["[7]", "7", '"text"']
@@ -689,7 +684,7 @@ def _spoilt(
     way = draw(st.sampled_from(ways[kind]))
     sent = way if isinstance(way, str) else compact_json(way.apply(data))
     # The tool has the last word: a validator of its own may take what the schema forbids.
-    if fits(selector, sent) is not is_coerced:
+    if selector.accepts(sent) is not is_coerced:
         reject()
     event(f"coerced: {kind}" if is_coerced else f"near miss: {kind}")
     return selector.name, sent

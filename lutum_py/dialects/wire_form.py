@@ -17,6 +17,21 @@ from .. import AssistantTurn, Usage
 from .._text.json import compact_json, is_array, is_object
 from . import DIALECTS
 
+__all__ = [
+    "Said",
+    "WireForm",
+    "as_object",
+    "cost_of",
+    "end_of",
+    "halves",
+    "object_of",
+    "objects",
+    "of_role",
+    "rest_of",
+    "said_call",
+    "wire_form_of",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
