@@ -7,13 +7,13 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
 
-from .._text.json import cut, is_array, is_object, json_key, shorten
+from .._text.json import JsonObject, cut, is_array, is_object, json_key, shorten
 from ..errors import MissingExtraError, ToolDefinitionError
 from .schema_reader import JsonSchema, fault_in, is_found, localized
 from .secrets import Masking
 
 
-def schema_checker(what: str, schema: dict[str, Any]) -> SchemaChecker:
+def schema_checker(what: str, schema: JsonObject) -> SchemaChecker:
     """Return what checks values against a schema, with the package `jsonschema`.
 
     Raises:

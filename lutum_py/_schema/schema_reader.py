@@ -16,7 +16,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from .._text.immutable import dataclass
-from .._text.json import is_array, is_object, shorten
+from .._text.json import JsonObject, is_array, is_object, shorten
 
 _WORD: Final = "0-9A-Za-z_"
 _SPACE: Final = r"\t\n\x0B\x0C\r\u{FEFF}\u{2028}\u{2029}\p{Zs}"
@@ -91,7 +91,7 @@ def _escape(found: re.Match[str], is_class: bool) -> str:
     return token if kind.isascii() else kind
 
 
-JsonSchema: TypeAlias = dict[str, Any]
+JsonSchema: TypeAlias = JsonObject
 Node: TypeAlias = JsonSchema | bool
 Part: TypeAlias = JsonSchema
 """One of the schemas that all hold of one value, with neither a reference nor `allOf` in it."""

@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Final
 
-from .._text.json import PartialJson, is_array, is_object, is_whole_json, parse_json, shorten
+from .._text.json import (
+    JsonObject,
+    PartialJson,
+    is_array,
+    is_object,
+    is_whole_json,
+    parse_json,
+    shorten,
+)
 from .sse import ObjectSplitter
 
 # Where one object ends and another begins.
@@ -18,7 +26,7 @@ class Pieces(list[str]):
     """A text that comes in pieces: each that is added to a string would copy all before it."""
 
 
-def joined(fields: Mapping[str, Any]) -> dict[str, Any]:
+def joined(fields: Mapping[str, Any]) -> JsonObject:
     """Copy an object with its texts in one piece."""
     return {
         key: "".join(value) if isinstance(value, Pieces) else value for key, value in fields.items()

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any, Final, Generic, TypeVar
 
 from .. import AssistantTurn, ToolDef, Transcript, TurnRequest
-from .._text.json import copy_json, is_mapping, is_sequence
+from .._text.json import JsonObject, copy_json, is_mapping, is_sequence
 from .._transcript.request import ToolChoice
 from ..errors import HistoryError, MisuseError
 from ..turns import TranscriptItem
@@ -85,23 +85,23 @@ class Dialect(Generic[C]):
     """
 
     facts: Facts
-    tool: Callable[[ToolDef, JsonSchema, bool], dict[str, Any]]
+    tool: Callable[[ToolDef, JsonSchema, bool], JsonObject]
     choice: Callable[[ToolChoice], C]
-    answer: Callable[[ToolDef, JsonSchema], dict[str, Any]]
+    answer: Callable[[ToolDef, JsonSchema], JsonObject]
     tidy: Callable[[Any], Any]
     turn: Callable[[Place], AssistantTurn]
     rendering: type[Rendering]
-    body: Callable[[Draft[C]], dict[str, Any]]
+    body: Callable[[Draft[C]], JsonObject]
     form: Form
     history: Callable[[History], None]
     untidy: tuple[bytes, ...] = ()
-    is_tidy: Callable[[dict[str, Any]], bool] | None = None
-    calls_in: Callable[[dict[str, Any]], Iterable[WireCall]] = lambda _: ()
-    say: Callable[[dict[str, Any], str], None] = lambda _, __: None
-    offer: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
+    is_tidy: Callable[[JsonObject], bool] | None = None
+    calls_in: Callable[[JsonObject], Iterable[WireCall]] = lambda _: ()
+    say: Callable[[JsonObject, str], None] = lambda _, __: None
+    offer: Callable[[list[JsonObject]], list[JsonObject]] = list
     joined: Collection[str] = ()
     host: Host | None = None
-    fit: Callable[[dict[str, Any], Host], Iterable[Loss]] | None = None
+    fit: Callable[[JsonObject, Host], Iterable[Loss]] | None = None
     hosted: Callable[[Host], Dialect[C]] | None = None
 
     # By its name, as in ("openai_chat",): pickle refuses the lambdas in it, and what comes back
@@ -157,7 +157,7 @@ class Dialect(Generic[C]):
         available: Any = None,
         descriptions: Descriptions = (),
         strict: bool = False,
-    ) -> list[dict[str, Any]]:
+    ) -> list[JsonObject]:
         """Describe the tools on offer, for the request field that holds them.
 
         Args:
@@ -181,7 +181,7 @@ class Dialect(Generic[C]):
         on_offer = offered(toolset, available, descriptions)
         return self.offer([self.tool_of(each, strict) for each in on_offer])
 
-    def tool_of(self, definition: ToolDef, strict: bool) -> dict[str, Any]:
+    def tool_of(self, definition: ToolDef, strict: bool) -> JsonObject:
         """Describe one tool."""
         strict = strict and (self.facts.calls_strictly or "program" not in definition.callers)
         # Copied: what was compiled is kept for the next request, and this one is the caller's to
@@ -229,7 +229,7 @@ class Dialect(Generic[C]):
         """
         return self.choice(choice_of(requirement, self.facts))
 
-    def answer_format(self, answer: Any) -> dict[str, Any]:
+    def answer_format(self, answer: Any) -> JsonObject:
         """Hold the text of the model to the schema of a final answer: the request fields for it.
 
         Args:
@@ -283,14 +283,14 @@ class Dialect(Generic[C]):
         """Read a response that stands somewhere, which errors then say."""
         return self.turn(response_place(self.facts.name, response, self.tidy, position))
 
-    def decode_saved(self, payload: dict[str, Any]) -> AssistantTurn:
+    def decode_saved(self, payload: JsonObject) -> AssistantTurn:
         """Read the payload of a turn that was just parsed from JSON; the turn may keep it."""
         is_tidy = self.untidy and is_tidy_json(payload, self.untidy)
         if is_tidy and (self.is_tidy is None or self.is_tidy(payload)):
             return self.turn(Place(self.facts.name, payload))  # no copy is needed
         return self.decode_at(payload)
 
-    def with_arguments(self, payload: dict[str, Any], place: int, text: str) -> dict[str, Any]:
+    def with_arguments(self, payload: JsonObject, place: int, text: str) -> JsonObject:
         """Copy a payload with other arguments of one call.
 
         Args:
@@ -298,13 +298,13 @@ class Dialect(Generic[C]):
             place: Which of its calls it is, from 0.
             text: The arguments.
         """
-        changed: dict[str, Any] = copy_json(payload)
+        changed: JsonObject = copy_json(payload)
         list(self.calls_in(changed))[place].write(text)
         return changed
 
-    def with_text(self, payload: dict[str, Any], text: str) -> dict[str, Any]:
+    def with_text(self, payload: JsonObject, text: str) -> JsonObject:
         """Copy a payload that says another text."""
-        changed: dict[str, Any] = copy_json(payload)
+        changed: JsonObject = copy_json(payload)
         self.say(changed, text)
         return changed
 
@@ -320,14 +320,14 @@ class Dialect(Generic[C]):
         MisuseError.check(self.facts.name, "host", wish, host, Host)
         return self if self.hosted is None else self.hosted(host)
 
-    def _fitted(self, request: dict[str, Any]) -> Iterable[Loss]:
+    def _fitted(self, request: JsonObject) -> Iterable[Loss]:
         if self.fit is None or self.host is None:
             return ()
         return self.fit(request, self.host)
 
     def messages(
         self, committed: Iterable[TranscriptItem], *, host: Host | None = None
-    ) -> list[dict[str, Any]]:
+    ) -> list[JsonObject]:
         """Render a committed round, or any part of a transcript, for the list of the conversation.
 
         If the provider keeps instructions apart, messages of system and developer are left out;
@@ -352,9 +352,9 @@ class Dialect(Generic[C]):
             [{'role': 'user', 'content': 'Hello'}]
         """
         dialect = self.at(host)
-        request: dict[str, Any] = {self.facts.key: dialect.rendering.of(committed).said}
+        request: JsonObject = {self.facts.key: dialect.rendering.of(committed).said}
         dialect._fitted(request)
-        said: list[dict[str, Any]] = request[self.facts.key]
+        said: list[JsonObject] = request[self.facts.key]
         return said
 
     def read_history(self, request: Any) -> tuple[Transcript, list[Loss]]:
@@ -498,7 +498,7 @@ class Dialect(Generic[C]):
         return self.at(host).form.repair(request)
 
 
-def _add(fields: dict[str, Any], key: str, value: Any) -> None:
+def _add(fields: JsonObject, key: str, value: Any) -> None:
     """Put an extra in, and tools after those that are there.
 
     {"tools": [ours]} and {"tools": [web_search]} go out as one list, where a plain update would
@@ -551,12 +551,12 @@ class Draft(Generic[C]):
         self.losses += cache_losses(request.cache, self.dialect.facts.name, *cached_by)
         return rendered
 
-    def tool(self, definition: ToolDef) -> dict[str, Any]:
+    def tool(self, definition: ToolDef) -> JsonObject:
         """Describe one tool."""
         self.losses += schema_losses(definition, self.dialect.facts, self.strict)
         return self.dialect.tool_of(definition, self.strict)
 
-    def tools(self) -> list[dict[str, Any]]:
+    def tools(self) -> list[JsonObject]:
         """Describe the tools on offer."""
         return self.dialect.offer([self.tool(each) for each in self.request.tools])
 
@@ -564,7 +564,7 @@ class Draft(Generic[C]):
         """Give what the results of searches may name, if deferred tools are sent as such."""
         return native_search_of(self.request, wanted=self.native_search, strict=self.strict)
 
-    def asked(self, **names: str) -> dict[str, Any]:
+    def asked(self, **names: str) -> JsonObject:
         """Return what is asked of the model by some fields, under the names of the wire.
 
         Args:
@@ -586,7 +586,7 @@ class Draft(Generic[C]):
         """Say what the model is asked to do."""
         return self.dialect.tool_choice(self.request.tool_choice)
 
-    def answer(self) -> dict[str, Any]:
+    def answer(self) -> JsonObject:
         """Return the fields that hold the text to a final answer, if one is asked for so."""
         answer, dialect = self.request.answer, self.dialect
         if answer is None:

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from .._schema.arguments import stand_in
-from .._text.json import digest_of, is_whole_json, shorten
+from .._text.json import JsonObject, digest_of, is_whole_json, shorten
 from .._transcript.assistant import CutOff
 from ..turns import AssistantItem, ToolCallItem
 from ..typing import Caller, JsonSchema
@@ -111,7 +111,7 @@ class Facts:
         """Return an id as it is, or one that is made of it where the provider refuses it."""
         return given if self.takes_id(given) else self.made_id(given)
 
-    def send_names(self, calls: Iterable[dict[str, Any]]) -> None:
+    def send_names(self, calls: Iterable[JsonObject]) -> None:
         """Let the calls of a turn go out under names that the provider takes.
 
         Args:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .._text.json import JsonObject
 from ..window import Cache
 
 OUTCOME_UNKNOWN = (
@@ -88,7 +89,7 @@ class Loss:
 # A dict, and not a pair of body and losses: it goes to an SDK as it is, `client.create(**body)`,
 # and who does not care for the losses need not know of them. They are not a key of it, which the
 # provider would refuse.
-class EncodedRequest(dict[str, Any]):
+class EncodedRequest(JsonObject):
     """A request body, to be sent as it is, that remembers what it could not carry.
 
     Attributes:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from .. import Attachment, Message
-from .._text.json import compact_json, is_mapping, is_sequence
+from .._text.json import JsonObject, compact_json, is_mapping, is_sequence
 from .._transcript.message import data_url
 from ..typing import MediaType
 from ._dialect import Draft
@@ -36,7 +36,7 @@ def tidying(*free: str) -> Callable[[Any], Any]:
     return partial(without_nulls, free=frozenset({*free, UNKNOWN_EVENTS}), of_sdk=of_sdk)
 
 
-def named_data(attachment: Attachment, data: str) -> dict[str, Any]:
+def named_data(attachment: Attachment, data: str) -> JsonObject:
     """Make the fields of a file that goes as data, which has to have a name."""
     mime_type = attachment.mime_type
     name = attachment.name or _unnamed(mime_type)
@@ -168,14 +168,14 @@ def _named_file(where: str, fields: Mapping[str, Any], history: History) -> Iter
 
 # `detail` is written as "auto" by this library too, and says what leaving it out says. Were it a
 # loss, each picture of our own that comes back would be reported as damaged.
-def _without_auto(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _without_auto(fields: Mapping[str, Any]) -> JsonObject:
     """Leave out the detail of a picture where it says what goes without saying."""
     return {key: value for key, value in fields.items() if (key, value) != ("detail", "auto")}
 
 
 def openai_body(
-    draft: Draft[Any], body: dict[str, Any], tools: list[dict[str, Any]], *, limit: str
-) -> dict[str, Any]:
+    draft: Draft[Any], body: JsonObject, tools: list[JsonObject], *, limit: str
+) -> JsonObject:
     """Join what was said with the tools and the generation parameters.
 
     Args:

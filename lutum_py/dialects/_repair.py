@@ -17,6 +17,7 @@ from types import NoneType
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from .._text.json import (
+    JsonObject,
     compact_json,
     copy_json,
     halves_in,
@@ -189,7 +190,7 @@ class Repairing:
         """Tell whether a call has a name that the provider takes, and arguments that are text."""
         return isinstance(call.get(key), str) and self.takes(call.get("name"))
 
-    def repair_call(self, call: dict[str, Any], key: str, position: str) -> None:
+    def repair_call(self, call: JsonObject, key: str, position: str) -> None:
         """Let a call have a name that the provider takes, and arguments that are text.
 
         Args:
@@ -211,7 +212,7 @@ class Repairing:
         empty = "{}" if key == "arguments" else ""
         call[key] = empty if value is None else text_of(value)
 
-    def text_id(self, holder: dict[str, Any], key: str, position: str) -> None:
+    def text_id(self, holder: JsonObject, key: str, position: str) -> None:
         """Let the id of a call be text, if it is something else."""
         self.note(
             f"{position}.{key}",
@@ -222,7 +223,7 @@ class Repairing:
         )
         holder[key] = text_of(holder[key])
 
-    def repair_object(self, call: dict[str, Any], key: str, position: str) -> None:
+    def repair_object(self, call: JsonObject, key: str, position: str) -> None:
         """Let the arguments of a call be an object.
 
         Args:
@@ -230,7 +231,7 @@ class Repairing:
             key: Where it holds them.
             position: Where the call is in the request.
         """
-        made: dict[str, Any] = {key: call.get(key)}
+        made: JsonObject = {key: call.get(key)}
         send_as_object(made, key)
         sent = made[key]
         what = f"put them into an object, under `{UNREADABLE}`"
@@ -245,7 +246,7 @@ class Repairing:
         )
         call[key] = sent
 
-    def repair_name(self, result: dict[str, Any], name: Any, position: str) -> None:
+    def repair_name(self, result: JsonObject, name: Any, position: str) -> None:
         """Let a result have the name of the tool that was called.
 
         Args:
@@ -316,13 +317,13 @@ class Form:
     """
 
     facts: Facts
-    said: Callable[[str], dict[str, Any]]
+    said: Callable[[str], JsonObject]
     fix: Callable[[list[Any], Repairing], None]
     is_in_order: Callable[[list[Any], Repairing], bool] | None = None
     takes_text: bool = False
     takes_one: bool = False
     elsewhere: tuple[str, ...] = ()
-    whole: tuple[Callable[[dict[str, Any], Repairing], None], ...] = ()
+    whole: tuple[Callable[[JsonObject, Repairing], None], ...] = ()
 
     def check(self, request: Any) -> list[Violation]:
         """Find what a request breaks of the provider's rules."""
@@ -382,7 +383,7 @@ class Form:
     # was changed.
     def _of(self, request: Any, repairing: Repairing) -> Any:
         owned = copy_json(request)
-        whole: dict[str, Any] | None = owned if is_object(owned) else None
+        whole: JsonObject | None = owned if is_object(owned) else None
         listed, is_needed = self._listed(owned)
         items = self._items(listed, is_needed, repairing)
         # Before the list, of which positions then are those of what was given.
@@ -557,13 +558,13 @@ class Piece:
     group: int
     is_behind: bool
 
-    def __init__(self, index: int, place: int | None, number: int, value: dict[str, Any]) -> None:
+    def __init__(self, index: int, place: int | None, number: int, value: JsonObject) -> None:
         self.index = index
         self.place = place
         self.number = number
         self.value = value
-        self.call: dict[str, Any] | None = None
-        self.result: dict[str, Any] | None = None
+        self.call: JsonObject | None = None
+        self.result: JsonObject | None = None
 
     @property
     def made(self) -> bool:
@@ -576,7 +577,7 @@ class Piece:
         said_at = self.said_at % self.index
         return said_at if self.place is None else f"{said_at}[{self.place}]"
 
-    def beside(self, value: dict[str, Any], result: dict[str, Any] | None) -> Self:
+    def beside(self, value: JsonObject, result: JsonObject | None) -> Self:
         """Make the result of this call, which nobody sent."""
         made = type(self)(self.index, self.place, -1, value)
         made.call, made.result, made.group = None, result, self.group
@@ -869,10 +870,10 @@ MOST_MARKS: Final = 4
 may be provided. Found 5." (anthropics/claude-code and many others, 2024 to 2026.)"""
 
 
-def property_keys(facts: Facts) -> Callable[[dict[str, Any], Repairing], None]:
+def property_keys(facts: Facts) -> Callable[[JsonObject, Repairing], None]:
     """Make the rule that the keys of tools' parameters are those that the provider takes."""
 
-    def rule(request: dict[str, Any], repairing: Repairing) -> None:
+    def rule(request: JsonObject, repairing: Repairing) -> None:
         for way in facts.schemas_at:
             for holder, key, position in along(way, request):
                 refused = refused_keys(holder[key], facts.property_keys)
@@ -889,7 +890,7 @@ def property_keys(facts: Facts) -> Callable[[dict[str, Any], Repairing], None]:
     return rule
 
 
-def cache_marks(marker: str, *ways: str) -> Callable[[dict[str, Any], Repairing], None]:
+def cache_marks(marker: str, *ways: str) -> Callable[[JsonObject, Repairing], None]:
     """Make the rule that a request has at most four marks of the prompt cache.
 
     Args:
@@ -897,7 +898,7 @@ def cache_marks(marker: str, *ways: str) -> Callable[[dict[str, Any], Repairing]
         ways: The ways to the blocks that may have it; those of the conversation last.
     """
 
-    def rule(request: dict[str, Any], repairing: Repairing) -> None:
+    def rule(request: JsonObject, repairing: Repairing) -> None:
         found = marks_in(request, marker, ways)
         surplus = len(found) + (marker in request) - MOST_MARKS
         if surplus <= 0:

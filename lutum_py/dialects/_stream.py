@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from pydantic_core import from_json
 
 from .. import AssistantTurn, ToolMetadata
-from .._text.json import PartialJson, copy_json, sendable
+from .._text.json import JsonObject, PartialJson, copy_json, sendable
 from .._transcript.stream_events import arguments_delta
 from ..errors import DialectError
 from ..streaming import (
@@ -444,13 +444,13 @@ class StreamReader(ABC):
     def _keep(self, event: Place) -> None:
         self._unknown.append(with_nulls(event.value))
 
-    def _payload(self, response: dict[str, Any]) -> dict[str, Any]:
+    def _payload(self, response: JsonObject) -> JsonObject:
         """Return the response that was put together, with the unknown events beside it."""
         return {**response, UNKNOWN_EVENTS: self._unknown} if self._unknown else response
 
     def _quick(
         self,
-        fields: dict[str, Any],  # noqa: ARG002 - by those who have one
+        fields: JsonObject,  # noqa: ARG002 - by those who have one
     ) -> list[StreamEvent] | None:
         """Read an event that holds more text and nothing odd; None if `_take` has to read it.
 

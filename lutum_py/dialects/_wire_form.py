@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from .. import AssistantTurn, Usage
-from .._text.json import compact_json, is_array, is_object
+from .._text.json import JsonObject, compact_json, is_array, is_object
 from . import DIALECTS
 
 
@@ -49,10 +49,10 @@ class WireForm:
         last_line: What is at the end of a stream, if anything.
     """
 
-    response: Callable[[AssistantTurn, int], dict[str, Any]]
+    response: Callable[[AssistantTurn, int], JsonObject]
     said_in: Callable[[Iterable[Any]], Iterator[Said]]
     messages_of: Callable[[Mapping[str, Any]], list[Any]]
-    events: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]]
+    events: Callable[[Mapping[str, Any]], Iterator[JsonObject]]
     paths: Mapping[str, bool | None] = field(default_factory=dict[str, "bool | None"])
     last_line: str = ""
 
@@ -63,9 +63,7 @@ def wire_form_of(name: str) -> WireForm:
     return found
 
 
-def cost_of(
-    turn: AssistantTurn, key: str, written: Callable[[Usage], dict[str, Any]]
-) -> dict[str, Any]:
+def cost_of(turn: AssistantTurn, key: str, written: Callable[[Usage], JsonObject]) -> JsonObject:
     """Write under a key what a turn cost; nothing if it does not say."""
     return {} if turn.usage is None else {key: written(turn.usage)}
 
@@ -103,16 +101,16 @@ def halves(text: str) -> Iterator[str]:
     return (piece for piece in (text[:middle], text[middle:]) if piece)
 
 
-def of_role(messages: Iterable[Any], role: str) -> Iterator[dict[str, Any]]:
+def of_role(messages: Iterable[Any], role: str) -> Iterator[JsonObject]:
     """Return the messages of one role."""
     return (each for each in objects(list(messages)) if each.get("role") == role)
 
 
-def objects(value: Any) -> list[dict[str, Any]]:
+def objects(value: Any) -> list[JsonObject]:
     """Return the objects in a list; none if it is not a list."""
     return [each for each in value if is_object(each)] if is_array(value) else []
 
 
-def object_of(value: Any) -> dict[str, Any]:
+def object_of(value: Any) -> JsonObject:
     """Return an object; an empty one for anything else."""
     return value if is_object(value) else {}

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from ... import AssistantTurn, Message, ToolResult, TurnRequest
-from ..._text.json import is_sequence
+from ..._text.json import JsonObject, is_sequence
 from ...turns import RefusalItem, TextItem
 from .._facts import Facts
 from .._findings import Loss
@@ -28,7 +28,7 @@ from .._wire.offered import always_offered
 from .._wire.reading import WireCall, caller_of
 from .._wire.rendering import LED_NOWHERE, FrontRendering, ModelNames, told_apart
 
-Fields: TypeAlias = dict[str, Any] | None
+Fields: TypeAlias = JsonObject | None
 Read: TypeAlias = tuple[Any, Fields, Fields]
 """What a block is: its text, the fields of a call that the program answers, those of its answer. Of
 these it is one at most; the others are None."""
@@ -74,9 +74,9 @@ class BlockForm:
     """
 
     facts: Facts
-    text: Callable[[str], dict[str, Any]]
-    call: Callable[[dict[str, Any]], dict[str, Any]]
-    result: Callable[[dict[str, Any], str], dict[str, Any]]
+    text: Callable[[str], JsonObject]
+    call: Callable[[JsonObject], JsonObject]
+    result: Callable[[JsonObject, str], JsonObject]
     read: Callable[[Any], Read | None]
     is_reasoning: Callable[[Mapping[str, Any]], bool]
     block_looks: str
@@ -84,18 +84,18 @@ class BlockForm:
     answers: str
     declined: Callable[[Sequence[Any]], Collection[int]] = lambda _: ()
     unpaired: Callable[[Sequence[Any]], Mapping[tuple[int, int], tuple[str, str]]] = lambda _: {}
-    fix: Callable[[dict[str, Any], str, Any], None] | None = None
+    fix: Callable[[JsonObject, str, Any], None] | None = None
     inside: str = ""
     caller: str = ""
     takes_text: bool = True
     needs_ids: bool = False
     takes_turns: bool = False
 
-    def message(self, text: str) -> dict[str, Any]:
+    def message(self, text: str) -> JsonObject:
         """Make the message of the user that says a text."""
         return {"role": "user", "content": text if self.takes_text else [self.text(text)]}
 
-    def is_of_program(self, call: dict[str, Any]) -> bool:
+    def is_of_program(self, call: JsonObject) -> bool:
         """Tell the fields of a call that a program of the provider's made."""
         return self.caller in call and caller_of(call) is not None
 
@@ -131,7 +131,7 @@ def read_messages(
     form: BlockForm,
     parts: Parts,
     answer: Callable[[Mapping[str, Any], str, History], None],
-    response: Callable[[Any], dict[str, Any]],
+    response: Callable[[Any], JsonObject],
 ) -> None:
     """Read the messages of a request, and the instructions in front of them.
 
@@ -195,7 +195,7 @@ class BlockRendering(FrontRendering):
         # Where turns end with white space: the message, and the block in it.
         self._blank_ends: list[tuple[int, int]] = []
 
-    def to_send(self) -> list[dict[str, Any]]:
+    def to_send(self) -> list[JsonObject]:
         """Return what was said, for a request; no turn of the model ends with white space.
 
         Raises:
@@ -211,7 +211,7 @@ class BlockRendering(FrontRendering):
                 content[place]["text"] = content[place]["text"].rstrip()
         return said
 
-    def _is_refused_first(self, said: dict[str, Any]) -> bool:
+    def _is_refused_first(self, said: JsonObject) -> bool:
         return bool(said["role"] == "assistant")
 
     def _result(self, result: ToolResult, position: str) -> None:
@@ -228,14 +228,14 @@ class BlockRendering(FrontRendering):
             self.losses.append(Loss(position, text))
         self._of_user += self.parts_of(message.text, message.attachments, position)
 
-    def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
+    def _write(self, results: list[JsonObject], of_user: list[JsonObject]) -> None:
         if results or of_user:
             self._say("user", results + of_user)
 
-    def _say(self, role: str, content: list[dict[str, Any]]) -> None:
+    def _say(self, role: str, content: list[JsonObject]) -> None:
         # A new dict, and a new list in it: the message before may be one that an earlier request
         # sent and that is kept for the next (see `Rendering`).
-        last: dict[str, Any] = self.said[-1] if self.said and self.form.takes_turns else {}
+        last: JsonObject = self.said[-1] if self.said and self.form.takes_turns else {}
         if last.get("role") == role:
             self.said[-1] = {**last, "content": last["content"] + content}
         else:
@@ -294,7 +294,7 @@ class BlockRendering(FrontRendering):
                 said.pop()
         return said
 
-    def _neutral(self, turn: AssistantTurn, position: str) -> list[dict[str, Any]]:
+    def _neutral(self, turn: AssistantTurn, position: str) -> list[JsonObject]:
         form = self.form
         blocks = [
             form.text(item.text)
@@ -308,7 +308,7 @@ class BlockRendering(FrontRendering):
     def _is_said(self, text: str) -> bool:
         return bool(text.strip())  # the APIs refuse a block of blank text
 
-    def _text(self, text: str) -> dict[str, Any]:
+    def _text(self, text: str) -> JsonObject:
         return self.form.text(text)
 
     @abstractmethod
@@ -320,13 +320,11 @@ class BlockRendering(FrontRendering):
         """Return what was said in a response: blocks, or text in their place."""
 
     @abstractmethod
-    def _replayed(self, block: Mapping[str, Any]) -> dict[str, Any]:
+    def _replayed(self, block: Mapping[str, Any]) -> JsonObject:
         """Copy a block of a response as the API takes it back."""
 
     @abstractmethod
-    def _result_block(
-        self, result: ToolResult, answers: dict[str, Any], position: str
-    ) -> dict[str, Any]:
+    def _result_block(self, result: ToolResult, answers: JsonObject, position: str) -> JsonObject:
         """Make the block of a result, with the field that names its call, if there is one."""
 
 
@@ -345,15 +343,15 @@ class CacheMarks(NamedTuple):
     """
 
     kind: str
-    put: Callable[[list[dict[str, Any]], int, dict[str, Any]], None]
+    put: Callable[[list[JsonObject], int, JsonObject], None]
     marker: str
     ways: tuple[str, ...]
 
 
 def mark_beginnings(
     request: TurnRequest,
-    body: dict[str, Any],
-    tools: list[dict[str, Any]],
+    body: JsonObject,
+    tools: list[JsonObject],
     rendering: BlockRendering,
     marks: CacheMarks,
 ) -> Iterator[Loss]:
@@ -376,7 +374,7 @@ def mark_beginnings(
     extra = request.extra
     left = MOST_MARKS - len(marks_in(extra, marks.marker, marks.ways)) - (marks.marker in extra)
 
-    def mark(blocks: list[dict[str, Any]], end: int) -> bool:
+    def mark(blocks: list[JsonObject], end: int) -> bool:
         nonlocal left
         left -= 1
         if left >= 0:
@@ -399,7 +397,7 @@ def mark_beginnings(
             return
         if message["role"] != "user":
             continue
-        content: list[dict[str, Any]] = message["content"]
+        content: list[JsonObject] = message["content"]
         # What is ephemeral may wait after results that stand alone, and is not in the message.
         end = min(blocks, len(content)) if at == last else len(content)
         if end:

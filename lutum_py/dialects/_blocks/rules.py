@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from ..._text.json import copy_json, is_mapping, is_sequence, shorten
+from ..._text.json import JsonObject, copy_json, is_mapping, is_sequence, shorten
 from .._findings import NOT_SHOWN, OUTCOME_UNKNOWN
 from .._repair import (
     Form,
@@ -159,7 +159,7 @@ def _unfit(read: Read, role: str) -> tuple[str, str, str, str] | None:
     return None
 
 
-def _call(block: Block, call: dict[str, Any], form: BlockForm, repairing: Repairing) -> None:
+def _call(block: Block, call: JsonObject, form: BlockForm, repairing: Repairing) -> None:
     value = call.get("input")
     if not repairing.takes(call.get("name")):
         repairing.rename(call, "name", f"{block.position}.{form.inside}name")
@@ -168,7 +168,7 @@ def _call(block: Block, call: dict[str, Any], form: BlockForm, repairing: Repair
         repairing.repair_object(call, "input", inside)
 
 
-def rules_of(form: BlockForm, *whole: Callable[[dict[str, Any], Repairing], None]) -> Form:
+def rules_of(form: BlockForm, *whole: Callable[[JsonObject, Repairing], None]) -> Form:
     """Make what checks and repairs the requests of a wire.
 
     Args:
@@ -358,8 +358,8 @@ def _note_beside(rest: list[Block], repairing: Repairing) -> None:
         )
 
 
-def _say(message: dict[str, Any], index: int, form: BlockForm, repairing: Repairing) -> None:
-    last: dict[str, Any] = repairing.items[-1] if repairing.items else {}
+def _say(message: JsonObject, index: int, form: BlockForm, repairing: Repairing) -> None:
+    last: JsonObject = repairing.items[-1] if repairing.items else {}
     if not form.takes_turns or last.get("role") != message["role"]:
         repairing.items.append(message)
         return
@@ -373,9 +373,9 @@ def _say(message: dict[str, Any], index: int, form: BlockForm, repairing: Repair
     last["content"] += message["content"]
 
 
-def _with_blocks(said: Spoken[Block], blocks: list[Block], form: BlockForm) -> dict[str, Any]:
+def _with_blocks(said: Spoken[Block], blocks: list[Block], form: BlockForm) -> JsonObject:
     """Return a message with these blocks; as it was where they are its own."""
-    message: dict[str, Any] = copy_json(said.message)
+    message: JsonObject = copy_json(said.message)
     is_text = form.takes_text and isinstance(message.get("content"), str)
     # Text stays text where nothing changed: as a list of one block it would be another beginning
     # for a cache, though it says the same.

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from ... import AssistantTurn, ToolMetadata, Usage
-from ..._text.json import is_sequence, parse_json
+from ..._text.json import JsonObject, is_sequence, parse_json
 from ..._transcript.stream_events import arguments_delta
 from ...streaming import (
     CallCompleted,
@@ -45,7 +45,7 @@ class BlockState:
         says: The key of the text that is shown, and as what.
     """
 
-    fields: dict[str, Any]
+    fields: JsonObject
     inside: tuple[str, ...] = ()
     # Pieces of text are listed, as {"text": ["Hel", "lo"]}, and joined once at the end. Adding each
     # to a string would copy the whole text for each of thousands of deltas.
@@ -63,7 +63,7 @@ class BlockState:
             pieces = self.texts[key] = []
         pieces.append(text)
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> JsonObject:
         """Return its fields as a whole message has them.
 
         Raises:
@@ -85,7 +85,7 @@ class BlockState:
                 fields["input"] = text
         return fields
 
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> JsonObject:
         """Return the block as a whole message has it."""
         block = self.read()
         for key in reversed(self.inside):
@@ -100,7 +100,7 @@ class BlockStream(StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._message: dict[str, Any] | None = None
+        self._message: JsonObject | None = None
         self._blocks: dict[int, BlockState] = {}
         self._before: list[tuple[int, BlockState]] = []
         self._calls = 0
@@ -108,7 +108,7 @@ class BlockStream(StreamReader):
         self._last = 0
         self._stopped = False
 
-    def _started(self, event: Place) -> dict[str, Any]:
+    def _started(self, event: Place) -> JsonObject:
         if self._message is None:
             raise event.error("the message has not started")
         return self._message
@@ -194,7 +194,7 @@ class BlockStream(StreamReader):
         return self._whole({**self._message, "content": content})
 
     @abstractmethod
-    def _whole(self, message: dict[str, Any]) -> AssistantTurn:
+    def _whole(self, message: JsonObject) -> AssistantTurn:
         """Read the whole message like any other."""
 
     def _so_far(self) -> AssistantTurn:

@@ -22,6 +22,7 @@ from ..._schema.schema_reader import (
     with_subschemas,
 )
 from ..._text.json import (
+    JsonObject,
     compact_json,
     copy_json,
     is_mapping,
@@ -133,7 +134,7 @@ class _Copier:
         self._is_old = is_old(source)
         self._losses = losses
         self._names: dict[str, str] = {}
-        self._waiting: dict[str, Any] = {}
+        self._waiting: JsonObject = {}
 
     def plain(self) -> JsonSchema:
         for key in _DEFINITIONS:
@@ -141,7 +142,7 @@ class _Copier:
                 self._define(reference_to((key, name)), name, part)
         # Copying a definition may lead to more of them, so `_waiting` grows while it is gone
         # through. What is under `#/properties/a` becomes a definition too if somebody refers to it.
-        plain, defs = self.copy(self._source), dict[str, Any]()
+        plain, defs = self.copy(self._source), JsonObject()
         while len(defs) < len(self._waiting):
             name, part = next(item for item in self._waiting.items() if item[0] not in defs)
             defs[name] = self.copy(part)

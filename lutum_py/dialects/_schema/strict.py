@@ -24,7 +24,15 @@ from ..._schema.schema_reader import (
     type_of,
     types_in,
 )
-from ..._text.json import compact_json, is_mapping, is_number, is_sequence, parse_json, shorten
+from ..._text.json import (
+    JsonObject,
+    compact_json,
+    is_mapping,
+    is_number,
+    is_sequence,
+    parse_json,
+    shorten,
+)
 from ...errors import ToolDefinitionError
 from ...typing import JsonSchema
 from .nodes import (
@@ -152,10 +160,10 @@ class _Reader:
                 return restored
         return value
 
-    def _restore_object(self, schema: JsonSchema, value: Mapping[str, Any]) -> dict[str, Any]:
+    def _restore_object(self, schema: JsonSchema, value: Mapping[str, Any]) -> JsonObject:
         properties = schema.get("properties", {})
         required = schema.get("required", ())
-        restored: dict[str, Any] = {}
+        restored: JsonObject = {}
         for name, item in value.items():
             if name not in properties:
                 restored[name] = item
@@ -416,7 +424,7 @@ class _Writer(Writer):
                 'refuse further properties with `extra="forbid"`.',
             )
         required = node.get("required", ())
-        written: dict[str, Any] = {}
+        written: JsonObject = {}
         # The properties in their order, then names that are only required, whose schema is True.
         # The third mapping restores the schemas of names that are both.
         for name, part in {**properties, **dict.fromkeys(required, True), **properties}.items():

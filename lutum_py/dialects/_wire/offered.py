@@ -9,7 +9,7 @@ from typing import Any
 
 from ... import ToolDef, ToolResult, TurnRequest
 from ..._schema.arguments import OwnNames, own_name
-from ..._text.json import copy_json, shorten
+from ..._text.json import JsonObject, copy_json, shorten
 from ..._toolsets.offer import offered_definitions, pairs_of
 from ..._transcript.request import ToolChoice, names_loaded_by
 from ...errors import MisuseError, ToolDefinitionError
@@ -80,7 +80,7 @@ def choice_of(requirement: ToolChoice | Any, facts: Facts) -> ToolChoice:
     )
 
 
-def callers_of(definition: ToolDef, facts: Facts) -> dict[str, Any]:
+def callers_of(definition: ToolDef, facts: Facts) -> JsonObject:
     """Return the field that says who may call a tool, if something is said about that."""
     callers = [facts.callers[each] for each in definition.callers]
     return {"allowed_callers": callers} if callers else {}
@@ -140,7 +140,7 @@ def answer_schema(answer: Any, facts: Facts, *, strict: bool) -> tuple[ToolDef, 
         ) from error
 
 
-def described(definition: ToolDef, key: str, schema: JsonSchema, strict: bool) -> dict[str, Any]:
+def described(definition: ToolDef, key: str, schema: JsonSchema, strict: bool) -> JsonObject:
     """Describe a tool as most wires do, with its schema under a key of theirs.
 
     Args:
@@ -150,7 +150,7 @@ def described(definition: ToolDef, key: str, schema: JsonSchema, strict: bool) -
         strict: Whether the tool is offered in strict mode, which is said only then.
     """
     about = {"description": definition.description} if definition.description else {}
-    told: dict[str, Any] = {"name": definition.name, **about, key: schema}
+    told: JsonObject = {"name": definition.name, **about, key: schema}
     return {**told, "strict": True} if strict else told
 
 

@@ -21,6 +21,7 @@ from pydantic_core import from_json, to_json
 from ... import AssistantTurn, Attachment, Message, ToolMetadata, ToolResult, Usage
 from ..._text.json import (
     LEAVES,
+    JsonObject,
     compact_json,
     has_long_number,
     is_mapping,
@@ -61,7 +62,7 @@ _FIELDS: Final = ("data:", "event:", "id:", "retry:", ":")
 """How a line of an event stream begins."""
 
 
-def objects_in(value: object) -> Iterator[dict[str, Any]]:
+def objects_in(value: object) -> Iterator[JsonObject]:
     """Yield the plain objects of an array, or a plain object alone; nothing of anything else."""
     for each in value if is_sequence(value) else (value,):
         if isinstance(each, dict):
@@ -244,7 +245,7 @@ def response_place(
     return place
 
 
-def is_tidy_json(payload: dict[str, Any], untidy: tuple[bytes, ...]) -> bool:
+def is_tidy_json(payload: JsonObject, untidy: tuple[bytes, ...]) -> bool:
     """Tell by its JSON that `response_place` would leave a payload that was just parsed as it is.
 
     Args:
@@ -463,9 +464,9 @@ class WireCall(NamedTuple):
         is_text: Whether those are text, and not an object.
     """
 
-    call: dict[str, Any]
+    call: JsonObject
     id_key: str
-    fields: dict[str, Any]
+    fields: JsonObject
     key: str
     is_text: bool = False
 
@@ -548,7 +549,7 @@ def without_nulls(
         {'args': {'b': None}}
     """
     if value.__class__ is dict or is_mapping(value):
-        copy: dict[str, Any] = dict(value)  # most of a payload are texts and numbers
+        copy: JsonObject = dict(value)  # most of a payload are texts and numbers
         for key, item in value.items():
             if item.__class__ not in LEAVES:
                 copy[key] = (
@@ -707,7 +708,7 @@ def carried(text: str) -> Any:
 _MAY_BE_INFINITE: Final = re.compile(r"[eE]\+?\d{3}|\d{300}")
 
 
-def arguments_object(arguments: str) -> tuple[dict[str, Any], bool]:
+def arguments_object(arguments: str) -> tuple[JsonObject, bool]:
     """Return the object for a call's argument text, and whether the text was one.
 
     Example:
@@ -728,7 +729,7 @@ def arguments_object(arguments: str) -> tuple[dict[str, Any], bool]:
     return (dict(value), True) if is_mapping(value) else ({UNREADABLE: arguments}, False)
 
 
-def send_as_object(call: dict[str, Any], key: str) -> None:
+def send_as_object(call: JsonObject, key: str) -> None:
     """Let the arguments of a call be an object, also if a host sent something else."""
     value = call.get(key)
     if isinstance(value, str):
@@ -737,7 +738,7 @@ def send_as_object(call: dict[str, Any], key: str) -> None:
         call[key] = {} if value is None else {UNREADABLE: value}
 
 
-def send_as_text(call: dict[str, Any], key: str) -> None:
+def send_as_text(call: JsonObject, key: str) -> None:
     """Let the arguments of a call be text, also if a host sent an object or nothing."""
     value = call.get(key)
     if value is None:

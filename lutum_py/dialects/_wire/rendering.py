@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple, Self, TypeAlias
 
 from ... import AssistantTurn, Attachment, Message, ToolMetadata, ToolResult
-from ..._text.json import is_mapping
+from ..._text.json import JsonObject, is_mapping
 from ..._transcript.transcript import kept_of
 from ...errors import InvalidValueError, MisuseError
 from ...turns import ReasoningItem, ServerToolItem, TranscriptItem
@@ -143,7 +143,7 @@ def plan_of(value: Any) -> Plan:
         way.append(key)
 
 
-def _held(value: dict[str, Any] | list[Any]) -> list[tuple[str | int, Any]]:
+def _held(value: JsonObject | list[Any]) -> list[tuple[str | int, Any]]:
     entries: Iterable[tuple[str | int, Any]]
     entries = value.items() if isinstance(value, dict) else enumerate(value)
     return [(key, part) for key, part in entries if part.__class__ in (dict, list)]
@@ -196,7 +196,7 @@ class WireIds:
         made._made = self._made.copy()
         return made
 
-    def send(self, call: dict[str, Any], key: str, *, is_own: bool) -> None:
+    def send(self, call: JsonObject, key: str, *, is_own: bool) -> None:
         """Let a call go out by an id of its own, if its host made any.
 
         Args:
@@ -258,7 +258,7 @@ class Rendering(ABC):
     """What a fork has a copy of, since it goes on growing here."""
 
     def __init__(self, model: ModelNames = None, found: Any = None) -> None:
-        self.said: list[dict[str, Any]] = []
+        self.said: list[JsonObject] = []
         self.losses: list[Loss] = []
         self.ids: WireIds = WireIds(self.facts)
         self.model: tuple[str, ...] = names_of(model)
@@ -267,7 +267,7 @@ class Rendering(ABC):
         self.whole = False
         self.is_changed_before: bool = False
         # Of the last turn: the fields by which a result says which call it answers, by our id.
-        self._answers: dict[str, dict[str, Any]] = {}
+        self._answers: dict[str, JsonObject] = {}
         self._taken = 0
         self._started = False
         self._plans: list[Plan] = []
@@ -346,7 +346,7 @@ class Rendering(ABC):
             self.take(item, f"items[{position}]")
         self._taken = max(self._taken, until)
 
-    def _copies(self) -> list[dict[str, Any]]:
+    def _copies(self) -> list[JsonObject]:
         """Copy what was said, but for the last, which may still become another."""
         # Most of it is alike: the plans take next to no room.
         for said in self.said[len(self._plans) : -1]:
@@ -424,8 +424,8 @@ class Rendering(ABC):
         attachments: Iterable[Attachment],
         position: str,
         takes_files: bool = True,
-        attached: Callable[[Attachment], dict[str, Any] | None] | None = None,
-    ) -> list[dict[str, Any]]:
+        attached: Callable[[Attachment], JsonObject | None] | None = None,
+    ) -> list[JsonObject]:
         """Make the parts of a text and its attachments, each after its caption.
 
         Args:
@@ -450,7 +450,7 @@ class Rendering(ABC):
             parts.append(part)
         return parts
 
-    def parts_of_result(self, result: ToolResult, position: str) -> list[dict[str, Any]]:
+    def parts_of_result(self, result: ToolResult, position: str) -> list[JsonObject]:
         """Make the parts of a result: its text names the files that have no part."""
         if not result.attachments:
             return self.parts_of(result.model_text, (), position)
@@ -461,10 +461,10 @@ class Rendering(ABC):
 
     def _attached(  # noqa: B027 - a wire may take no files
         self, attachment: Attachment
-    ) -> dict[str, Any] | None:
+    ) -> JsonObject | None:
         """Make the part of a file; None if the wire has none, as by default."""
 
-    def _attached_to_result(self, attachment: Attachment) -> dict[str, Any] | None:
+    def _attached_to_result(self, attachment: Attachment) -> JsonObject | None:
         """Make the part of a file of a result, which may have fewer kinds than a message."""
         return self._attached(attachment)
 
@@ -472,7 +472,7 @@ class Rendering(ABC):
         """Tell which texts have a part."""
         return bool(text)
 
-    def _text(self, text: str) -> dict[str, Any]:
+    def _text(self, text: str) -> JsonObject:
         """Make the part of a text."""
         return {"type": "text", "text": text}
 
@@ -498,8 +498,8 @@ class FrontRendering(Rendering):
     def __init__(self, model: ModelNames = None, found: Any = None) -> None:
         super().__init__(model, found)
         self.system: list[str] = []
-        self._results: list[dict[str, Any]] = []
-        self._of_user: list[dict[str, Any]] = []
+        self._results: list[JsonObject] = []
+        self._of_user: list[JsonObject] = []
         self.stand_alone = False
         self.lasting: tuple[int, int] | None = None
         self.lasting_system: int | None = None
@@ -524,7 +524,7 @@ class FrontRendering(Rendering):
         # While a program of the provider runs, its results go back alone: [result, "and hurry"]
         # would be refused. So what the user said waits for one more turn: [result], turn, ["and
         # hurry"].
-        waiting: list[dict[str, Any]] = []
+        waiting: list[JsonObject] = []
         if self.stand_alone and self._results:
             waiting, self._of_user = self._of_user, []
         self._write(self._results, self._of_user)
@@ -544,7 +544,7 @@ class FrontRendering(Rendering):
             self.lasting = (len(self.said), len(self._results) + len(self._of_user))
         self.take(message, position)
 
-    def to_send(self) -> list[dict[str, Any]]:
+    def to_send(self) -> list[JsonObject]:
         """Return what was said, for a request.
 
         Raises:
@@ -560,7 +560,7 @@ class FrontRendering(Rendering):
 
     def _called_with(
         self, turn: AssistantTurn, position: str
-    ) -> Iterator[tuple[ToolMetadata, dict[str, Any]]]:
+    ) -> Iterator[tuple[ToolMetadata, JsonObject]]:
         """Yield each call of a turn with its arguments as the object that the API takes."""
         for number, call in enumerate(turn.tool_calls):
             value, is_read = arguments_object(call.arguments)
@@ -580,9 +580,9 @@ class FrontRendering(Rendering):
         self.lose_files(message.attachments, position, "an instruction")
 
     @abstractmethod
-    def _is_refused_first(self, said: dict[str, Any]) -> bool:
+    def _is_refused_first(self, said: JsonObject) -> bool:
         """Tell whether the API refuses a conversation that begins so."""
 
     @abstractmethod
-    def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
+    def _write(self, results: list[JsonObject], of_user: list[JsonObject]) -> None:
         """Write down the results after a turn, and what the user says after them."""

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from ... import AssistantTurn, Usage
-from ..._text.json import is_mapping
+from ..._text.json import JsonObject, is_mapping
 from ...turns import AssistantItem, ReasoningItem, ServerToolItem, TextItem, ToolCallItem
 from .._wire.reading import (
     UNKNOWN_EVENTS,
@@ -64,12 +64,12 @@ def turn_of(response: Place) -> AssistantTurn:
     )
 
 
-def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+def calls_in(payload: JsonObject) -> Iterator[WireCall]:
     """Yield the calls of a response, in order."""
     return BLOCKS.calls_in(payload["content"])
 
 
-def say(payload: dict[str, Any], text: str) -> None:
+def say(payload: JsonObject, text: str) -> None:
     """Let a response say another text."""
     said, call_in = payload["content"], BLOCKS.call_in
     content: list[Any] = [] if isinstance(said, str) else said

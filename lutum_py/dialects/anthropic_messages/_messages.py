@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from ... import AssistantTurn, Attachment, ToolResult
-from ..._text.json import copy_json, is_mapping, is_sequence
+from ..._text.json import JsonObject, copy_json, is_mapping, is_sequence
 from ...turns import ServerToolItem
 from .._blocks.rendering import BlockRendering, read_messages
 from .._findings import Loss
@@ -66,7 +66,7 @@ class Rendering(BlockRendering):
         box = payload.get("container") if waits else None
         self.container = text_or_none(box.get("id")) if is_mapping(box) else None
 
-    def to_send(self) -> list[dict[str, Any]]:
+    def to_send(self) -> list[JsonObject]:
         """Return what was said, for a request, without what the provider did not run to its end.
 
         Raises:
@@ -100,18 +100,16 @@ class Rendering(BlockRendering):
         is_bound = turn.model is None or "claude" in turn.model.lower()
         return self.is_changed_before and not self.whole and is_bound
 
-    def _replayed(self, block: Mapping[str, Any]) -> dict[str, Any]:
-        replayed: dict[str, Any] = copy_json(block)
+    def _replayed(self, block: Mapping[str, Any]) -> JsonObject:
+        replayed: JsonObject = copy_json(block)
         for citation in objects_in(replayed.get("citations")):
             make_sendable(citation)
         if replayed["type"] == "tool_use":
             send_as_object(replayed, "input")
         return replayed
 
-    def _result_block(
-        self, result: ToolResult, answers: dict[str, Any], position: str
-    ) -> dict[str, Any]:
-        block: dict[str, Any] = {"type": "tool_result", **answers}
+    def _result_block(self, result: ToolResult, answers: JsonObject, position: str) -> JsonObject:
+        block: JsonObject = {"type": "tool_result", **answers}
         # What a search found goes out as names only, and the API puts the definitions there, each
         # at the place where it was found. So the beginning of the request stays the same, and in
         # the cache.
@@ -131,7 +129,7 @@ class Rendering(BlockRendering):
         )
         return block
 
-    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
+    def _attached(self, attachment: Attachment) -> JsonObject | None:
         source = _source(attachment)
         if source is None or attachment.media_type == "image":
             return source and {"type": "image", "source": source}
@@ -139,7 +137,7 @@ class Rendering(BlockRendering):
         return {"type": "document", "source": source, **titled}
 
 
-def _source(attachment: Attachment) -> dict[str, Any] | None:
+def _source(attachment: Attachment) -> JsonObject | None:
     # By address go images and PDF files; as data these and plain text, which the API wants as a
     # text and not in base64. None is a file without a block, which the model is told about by its
     # name.
@@ -163,7 +161,7 @@ def is_manual(extra: Mapping[str, Any]) -> bool:
     return is_mapping(thinking) and thinking.get("type") == "enabled"
 
 
-def called_from(offer: list[dict[str, Any]], extra: Mapping[str, Any]) -> list[dict[str, Any]]:
+def called_from(offer: list[JsonObject], extra: Mapping[str, Any]) -> list[JsonObject]:
     """Let the tools on offer be called from the version of code execution that a request has."""
     # A tool that programs may call names the version of what runs them. Which one the request has
     # is in the extras, {"tools": [{"type": "code_execution_20260120", ...}]}, and only the user

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..._text.json import is_mapping, is_object, is_sequence
+from ..._text.json import JsonObject, is_mapping, is_object, is_sequence
 from .._blocks.rules import rules_of
 from .._repair import Repairing, along, cache_marks, property_keys
 from .._wire.reading import objects_in
@@ -27,7 +27,7 @@ NULLABLE: Final = {
 """The field of a citation, by its type, that comes as null and that the API wants to be there."""
 
 
-def _blocks(request: dict[str, Any], repairing: Repairing) -> None:
+def _blocks(request: JsonObject, repairing: Repairing) -> None:
     for holder, place, position in along("messages[].content[]", request):
         block = holder[place]
         if not is_object(block):
@@ -47,7 +47,7 @@ def _blocks(request: dict[str, Any], repairing: Repairing) -> None:
                 make_sendable(citation)
 
 
-def make_sendable(citation: dict[str, Any]) -> None:
+def make_sendable(citation: JsonObject) -> None:
     """Let a citation have the fields that requests have, which are not those of responses."""
     nullable = NULLABLE.get(str(citation.get("type")))
     if nullable is not None:
@@ -57,7 +57,7 @@ def make_sendable(citation: dict[str, Any]) -> None:
 
 # "content cannot be empty if `is_error` is true": jlevy/markform#153. "all content must be type
 # 'text' if 'is_error' is true": vellum-ai/vellum-assistant#18387.
-def _result(result: dict[str, Any], position: str, repairing: Repairing) -> None:
+def _result(result: JsonObject, position: str, repairing: Repairing) -> None:
     content = result.get("content")
     is_error = bool(result.get("is_error"))
     if is_sequence(content):

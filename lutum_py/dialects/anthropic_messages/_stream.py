@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ... import AssistantTurn
-from ..._text.json import is_array, is_mapping, is_object
+from ..._text.json import JsonObject, is_array, is_mapping, is_object
 from ..._transcript.stream_events import arguments_delta
 from ...streaming import ReasoningDelta, StreamEvent, TextDelta
 from .._blocks.stream import BlockState, BlockStream, Delta
@@ -53,7 +53,7 @@ class StreamDecoder(BlockStream):
     # "index": 0, "delta": {"type": "text_delta", "text": "Hi"}}, so they have a short path of their
     # own. Whatever is not exactly so is None, and goes the long way through `_take`, which also has
     # the errors. Exact classes are compared because `isinstance` would let True pass for an index.
-    def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
+    def _quick(self, fields: JsonObject) -> list[StreamEvent] | None:
         delta: Any = fields.get("delta")
         index: Any = fields.get("index")
         if (
@@ -181,10 +181,10 @@ class StreamDecoder(BlockStream):
                 message[key] = self._kept(value)
         return self._report(usage_of(Place(NAME, message)))
 
-    def _whole(self, message: dict[str, Any]) -> AssistantTurn:
+    def _whole(self, message: JsonObject) -> AssistantTurn:
         return turn_of(response_place(NAME, self._payload(message), tidy))
 
 
-def _said(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _said(fields: Mapping[str, Any]) -> JsonObject:
     """Return the fields that are not null."""
     return {key: value for key, value in fields.items() if value is not None}

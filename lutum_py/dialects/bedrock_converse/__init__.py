@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ... import ToolDef
-from ..._text.json import compact_json, is_mapping
+from ..._text.json import JsonObject, compact_json, is_mapping
 from ..._transcript.request import ToolChoice
 from ...typing import JsonSchema
 from .._blocks.rendering import CacheMarks, mark_beginnings
@@ -40,28 +40,28 @@ from ._rules import called as called_in
 from ._stream import StreamDecoder as StreamDecoder
 
 
-def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
+def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> JsonObject:
     return {"toolSpec": described(definition, "inputSchema", {"json": schema}, strict)}
 
 
-def _choice(choice: ToolChoice) -> dict[str, Any]:
+def _choice(choice: ToolChoice) -> JsonObject:
     if choice.mode == "specific":
         return {"tool": {"name": choice.name}}
     return {"any" if choice.mode == "required" else "auto": {}}
 
 
-def _answer(definition: ToolDef, schema: JsonSchema) -> dict[str, Any]:
+def _answer(definition: ToolDef, schema: JsonSchema) -> JsonObject:
     about = {"name": definition.name, "description": definition.description}
     form = {**about, "schema": compact_json(schema)}
     text = {"type": "json_schema", "structure": {"jsonSchema": form}}
     return {"outputConfig": {"textFormat": text}}
 
 
-def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
+def _body(draft: Draft[JsonObject]) -> JsonObject:
     request = draft.request
     rendering = draft.render(Rendering, "ttl")
     said = rendering.said if "messages" in request.extra else rendering.to_send()
-    body: dict[str, Any] = {"messages": said}
+    body: JsonObject = {"messages": said}
     if rendering.system:
         body["system"] = [{"text": text} for text in rendering.system]
     if request.tools:
@@ -86,7 +86,7 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
 
 # A cache point is a block of its own after what is to be kept. (Amazon Bedrock user guide: "Prompt
 # caching".) Messages are marked from the last to the first, so no place is moved by what is put in.
-def _put(blocks: list[dict[str, Any]], end: int, point: dict[str, Any]) -> None:
+def _put(blocks: list[JsonObject], end: int, point: JsonObject) -> None:
     blocks.insert(end, {MARKER: point})
 
 

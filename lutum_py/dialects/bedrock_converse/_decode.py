@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ... import AssistantTurn, Usage
-from ..._text.json import is_mapping, shorten
+from ..._text.json import JsonObject, is_mapping, shorten
 from ...turns import AssistantItem, ReasoningItem, ServerToolItem, TextItem, ToolCallItem
 from .._wire.reading import (
     UNKNOWN_EVENTS,
@@ -32,9 +32,9 @@ META: Final = "ResponseMetadata"
 _FREE: Final = FREE | {UNKNOWN_EVENTS}
 
 
-def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
+def tidy(response: Mapping[str, Any]) -> JsonObject:
     """Copy a response without null fields, without bytes, and without the headers of HTTP."""
-    payload: dict[str, Any] = without_nulls(without_bytes(response), _FREE)
+    payload: JsonObject = without_nulls(without_bytes(response), _FREE)
     # boto3 puts the headers of the answer here, which would be saved with every turn. The id of the
     # request is what support asks for.
     meta = payload.pop(META, None)
@@ -67,12 +67,12 @@ def turn_of(response: Place) -> AssistantTurn:
     )
 
 
-def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+def calls_in(payload: JsonObject) -> Iterator[WireCall]:
     """Yield the calls of a response, in order."""
     return BLOCKS.calls_in(payload["output"]["message"]["content"])
 
 
-def say(payload: dict[str, Any], text: str) -> None:
+def say(payload: JsonObject, text: str) -> None:
     """Let a response say another text."""
     content, call_in = payload["output"]["message"]["content"], BLOCKS.call_in
     replace_texts(content, text, _is_text, BLOCKS.text, lambda block: call_in(block) is not None)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ... import Attachment
-from ..._text.json import is_mapping, is_object, is_sequence, shorten
+from ..._text.json import JsonObject, is_mapping, is_object, is_sequence, shorten
 from ...typing import MediaType
 from .._blocks.rendering import NOTHING, PROPERTY_KEYS, BlockForm, Read
 from .._facts import Facts
@@ -105,7 +105,7 @@ def distinct_name(name: str, taken: dict[str, int]) -> str:
     return made
 
 
-def block_of(attachment: Attachment) -> dict[str, Any] | None:
+def block_of(attachment: Attachment) -> JsonObject | None:
     """Make the block of a file, which goes as data; None if there is none."""
     data, kind = data_of(attachment), _KINDS[attachment.media_type]
     mime_type = usual_type(attachment)
@@ -220,7 +220,7 @@ def _read(block: Any) -> Read | None:
     return None, block.get("toolUse"), block.get("toolResult")
 
 
-def _fix(block: dict[str, Any], position: str, repairing: Repairing) -> None:
+def _fix(block: JsonObject, position: str, repairing: Repairing) -> None:
     text = block.get("text", "")
     if not isinstance(text, str):
         problem = f"expected text, got {shorten(text)}"
@@ -241,7 +241,7 @@ def _fix(block: dict[str, Any], position: str, repairing: Repairing) -> None:
     result["content"] = [each if is_object(each) else {"text": text_of(each)} for each in listed]
 
 
-def _failed(same: dict[str, Any], text: str) -> dict[str, Any]:
+def _failed(same: JsonObject, text: str) -> JsonObject:
     return {"toolResult": {**same, "content": [{"text": text}], "status": "error"}}
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ... import AssistantTurn, Attachment, Message, ToolResult
-from ..._text.json import compact_json, copy_json, is_mapping, is_sequence
+from ..._text.json import JsonObject, compact_json, copy_json, is_mapping, is_sequence
 from .._blocks.rendering import BlockRendering, read_messages
 from .._wire.history import History, Part
 from .._wire.reading import send_as_object
@@ -45,7 +45,7 @@ class Rendering(BlockRendering):
             blocks.insert(0, {"text": names})
         self._of_user += blocks
 
-    def _named(self, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _named(self, blocks: list[JsonObject]) -> list[JsonObject]:
         """Give each document a name that no other of the request has."""
         for block in blocks:
             if "document" in block:
@@ -56,8 +56,8 @@ class Rendering(BlockRendering):
     def _content_of(self, payload: Mapping[str, Any]) -> Any:
         return payload["output"]["message"]["content"]
 
-    def _replayed(self, block: Mapping[str, Any]) -> dict[str, Any]:
-        replayed: dict[str, Any] = copy_json(block)
+    def _replayed(self, block: Mapping[str, Any]) -> JsonObject:
+        replayed: JsonObject = copy_json(block)
         if "toolUse" in replayed and "type" not in replayed["toolUse"]:
             send_as_object(replayed["toolUse"], "input")
         elif "reasoningContent" in replayed:
@@ -66,9 +66,7 @@ class Rendering(BlockRendering):
                 shown.setdefault("text", "")  # which it has to have
         return replayed
 
-    def _result_block(
-        self, result: ToolResult, answers: dict[str, Any], position: str
-    ) -> dict[str, Any]:
+    def _result_block(self, result: ToolResult, answers: JsonObject, position: str) -> JsonObject:
         # Some models refuse an empty list, and all take empty text here.
         content = self.parts_of_result(result, position) or [{"text": ""}]
         if result.attachments:
@@ -85,10 +83,10 @@ class Rendering(BlockRendering):
         # It signs nothing, and what is not signed is taken back from it by no request.
         return "deepseek" in (turn.model or "".join(self.model))
 
-    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
+    def _attached(self, attachment: Attachment) -> JsonObject | None:
         return block_of(attachment)
 
-    def _attached_to_result(self, attachment: Attachment) -> dict[str, Any] | None:
+    def _attached_to_result(self, attachment: Attachment) -> JsonObject | None:
         # "ToolResultContentBlock" has no audio.
         return None if attachment.media_type == "audio" else block_of(attachment)
 
@@ -98,7 +96,7 @@ def read_history(history: History) -> None:
     read_messages(history, BLOCKS, _parts, _answer, _response)
 
 
-def _response(content: Any) -> dict[str, Any]:
+def _response(content: Any) -> JsonObject:
     return {"output": {"message": {"role": "assistant", "content": content}}}
 
 

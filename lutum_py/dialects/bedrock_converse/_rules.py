@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from ..._text.json import is_mapping, is_object, is_sequence, shorten
+from ..._text.json import JsonObject, is_mapping, is_object, is_sequence, shorten
 from .._blocks.rules import rules_of
 from .._repair import Repairing, along, cache_marks, property_keys, text_of
 from .._wire.reading import objects_in
@@ -28,7 +28,7 @@ _DOCUMENTS: Final = (
 )
 
 
-def _documents(request: dict[str, Any], repairing: Repairing) -> None:
+def _documents(request: JsonObject, repairing: Repairing) -> None:
     taken: dict[str, int] = {}
     for way in _DOCUMENTS:
         for holder, key, position in along(way, request):
@@ -54,7 +54,7 @@ def _documents(request: dict[str, Any], repairing: Repairing) -> None:
             document["name"] = made
 
 
-def _texts(request: dict[str, Any], repairing: Repairing) -> None:
+def _texts(request: JsonObject, repairing: Repairing) -> None:
     for holder, key, position in along("messages[].content", request):
         blocks = list(objects_in(holder[key])) if is_sequence(holder[key]) else []
         names = documents_alone(blocks)
@@ -69,7 +69,7 @@ def _texts(request: dict[str, Any], repairing: Repairing) -> None:
             holder[key].append({"text": names})
 
 
-def documents_alone(blocks: Iterable[dict[str, Any]]) -> str | None:
+def documents_alone(blocks: Iterable[JsonObject]) -> str | None:
     """Return what names the documents in a message that has no text; None if nothing has to."""
     documents = [block["document"] for block in blocks if is_mapping(block.get("document"))]
     if not documents or any("text" in block for block in blocks):
@@ -77,7 +77,7 @@ def documents_alone(blocks: Iterable[dict[str, Any]]) -> str | None:
     return ", ".join(str(each.get("name")) for each in documents)
 
 
-def _blocks(request: dict[str, Any], repairing: Repairing) -> None:
+def _blocks(request: JsonObject, repairing: Repairing) -> None:
     for holder, key, position in along("messages[].content[].reasoningContent", request):
         shown = holder[key].get("reasoningText") if is_mapping(holder[key]) else None
         if is_object(shown) and "text" not in shown:
@@ -101,7 +101,7 @@ def _blocks(request: dict[str, Any], repairing: Repairing) -> None:
         holder["text"] = "[audio: it cannot be shown]"
 
 
-def _json(request: dict[str, Any], repairing: Repairing) -> None:
+def _json(request: JsonObject, repairing: Repairing) -> None:
     for holder, key, position in along(_JSON, request):
         value = holder[key]
         if is_mapping(value):
@@ -117,7 +117,7 @@ def _json(request: dict[str, Any], repairing: Repairing) -> None:
         holder["text"] = "null" if value is None else text_of(value)
 
 
-def _declared(request: dict[str, Any], repairing: Repairing) -> None:
+def _declared(request: JsonObject, repairing: Repairing) -> None:
     config = request.get("toolConfig")
     if not repairing.body or (is_mapping(config) and config.get("tools")):
         return
@@ -134,7 +134,7 @@ def _declared(request: dict[str, Any], repairing: Repairing) -> None:
     request["toolConfig"] = {**(config if is_mapping(config) else {}), "tools": tools}
 
 
-def called(said: Iterable[Any]) -> list[dict[str, Any]]:
+def called(said: Iterable[Any]) -> list[JsonObject]:
     """Declare the tools that were called, which the API wants to know of."""
     names: dict[str, None] = {}
     for message in said:
@@ -148,7 +148,7 @@ def called(said: Iterable[Any]) -> list[dict[str, Any]]:
                     name = call.get("name")
                     names[name if isinstance(name, str) else FACTS.wire_name(name)] = None
     sent = dict.fromkeys(map(FACTS.wire_name, names))
-    empty: dict[str, Any] = {"type": "object", "properties": {}}
+    empty: JsonObject = {"type": "object", "properties": {}}
     return [{"toolSpec": {"name": name, "inputSchema": {"json": dict(empty)}}} for name in sent]
 
 

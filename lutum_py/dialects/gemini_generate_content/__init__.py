@@ -30,6 +30,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ... import ToolDef, ToolResult
+from ..._text.json import JsonObject
 from ..._transcript.request import ToolChoice
 from ...errors import InvalidValueError
 from ...turns import TranscriptItem
@@ -47,30 +48,30 @@ from ._stream import StreamDecoder as StreamDecoder
 _MODES: Final = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 
 
-def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:  # noqa: ARG001
+def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> JsonObject:  # noqa: ARG001
     about = {"name": definition.name, "description": definition.description}
     return {**about, "parametersJsonSchema": schema}
 
 
-def _offer(declarations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _offer(declarations: list[JsonObject]) -> list[JsonObject]:
     return [{"functionDeclarations": declarations}] if declarations else []
 
 
-def _choice(choice: ToolChoice) -> dict[str, Any]:
+def _choice(choice: ToolChoice) -> JsonObject:
     if choice.mode == "specific":
-        config: dict[str, Any] = {"mode": "ANY", "allowedFunctionNames": [choice.name]}
+        config: JsonObject = {"mode": "ANY", "allowedFunctionNames": [choice.name]}
     else:
         config = {"mode": _MODES[choice.mode]}
     return {"functionCallingConfig": config}
 
 
-def _answer(definition: ToolDef, schema: JsonSchema) -> dict[str, Any]:
+def _answer(definition: ToolDef, schema: JsonSchema) -> JsonObject:
     schema = {"description": definition.description, **schema}
     form = {"responseMimeType": "application/json", "responseJsonSchema": schema}
     return {"generationConfig": form}
 
 
-def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
+def _body(draft: Draft[JsonObject]) -> JsonObject:
     request, losses = draft.request, draft.losses
     cache = request.cache
     known = ("content", "covers")
@@ -80,7 +81,7 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     else:
         rendering = draft.render(Rendering, *known)
     contents = rendering.said if "contents" in request.extra else rendering.to_send()
-    body: dict[str, Any] = {"contents": contents}
+    body: JsonObject = {"contents": contents}
     if rendering.system:
         body["systemInstruction"] = {"parts": [{"text": text} for text in rendering.system]}
     if cache is not None and cache.content is not None:
@@ -92,7 +93,7 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
         body["tools"] = draft.tools()
         body["toolConfig"] = draft.choice()
         draft.lose_parallel()
-    config: dict[str, Any] = draft.answer().get("generationConfig", {})
+    config: JsonObject = draft.answer().get("generationConfig", {})
     config |= draft.asked(temperature="temperature", max_output_tokens="maxOutputTokens")
     if config:
         body["generationConfig"] = config

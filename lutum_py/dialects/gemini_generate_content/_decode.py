@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, Final
 
 from ... import AssistantTurn, ToolMetadata, Usage
-from ..._text.json import LEAVES, is_mapping, is_sequence
+from ..._text.json import LEAVES, JsonObject, is_mapping, is_sequence
 from ...turns import (
     AssistantItem,
     ReasoningItem,
@@ -53,7 +53,7 @@ def tidy(value: Any) -> Any:
     # not copied. A payload from the wire itself has nothing else; the long way below is for what an
     # SDK dumped.
     if value.__class__ is dict and "_" not in "".join(value):  # nearly all objects
-        tidied: dict[str, Any] = value.copy()
+        tidied: JsonObject = value.copy()
         for key, item in value.items():
             if item.__class__ in LEAVES and item is not None and key not in _SPECIAL:
                 continue
@@ -82,7 +82,7 @@ UNTIDY: Final = (b"null", *(f'"{name}"'.encode() for name in sorted(_OF_THE_SDK)
 """Where none of these stands in the JSON of a payload, only `has_wire_names` has to be asked."""
 
 
-def has_wire_names(payload: dict[str, Any]) -> bool:
+def has_wire_names(payload: JsonObject) -> bool:
     """Tell whether `tidy` would leave the names and bytes of what was parsed from JSON."""
     # The text does not tell, since the arguments of a call may have any names. A list that grows
     # while it is gone through takes half as long as to copy all of it.
@@ -163,7 +163,7 @@ def turn_of(
     )
 
 
-def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+def calls_in(payload: JsonObject) -> Iterator[WireCall]:
     """Yield the calls of a response, in order."""
     candidates = payload.get("candidates", ({},))
     for part in candidates[0].get("content", {}).get("parts", ()):
@@ -171,7 +171,7 @@ def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
             yield WireCall(part["functionCall"], "id", part["functionCall"], "args")
 
 
-def say(payload: dict[str, Any], text: str) -> None:
+def say(payload: JsonObject, text: str) -> None:
     """Let a response say another text."""
     for candidate in payload.get("candidates", ())[:1]:
         parts = candidate.setdefault("content", {"role": "model"}).setdefault("parts", [])

@@ -23,6 +23,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ... import ToolDef
+from ..._text.json import JsonObject
 from ..._transcript.request import ToolChoice
 from ...typing import JsonSchema
 from .._dialect import PUBLIC, Dialect, Draft
@@ -39,25 +40,25 @@ from ._rules import REQUEST_FORM, facts_at, fit, form_at
 from ._stream import StreamDecoder as StreamDecoder
 
 
-def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
+def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> JsonObject:
     return {"type": "function", "function": described(definition, "parameters", schema, strict)}
 
 
-def _choice(choice: ToolChoice) -> str | dict[str, Any]:
+def _choice(choice: ToolChoice) -> str | JsonObject:
     if choice.mode == "specific":
         return {"type": "function", "function": {"name": choice.name}}
     return choice.mode
 
 
-def _answer(definition: ToolDef, schema: JsonSchema) -> dict[str, Any]:
+def _answer(definition: ToolDef, schema: JsonSchema) -> JsonObject:
     about = {"name": definition.name, "description": definition.description}
     form = {**about, "schema": schema, "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
-def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
+def _body(draft: Draft[str | JsonObject]) -> JsonObject:
     rendering = draft.dialect.rendering
-    body: dict[str, Any] = {"messages": draft.render(rendering, "key", "retention").said}
+    body: JsonObject = {"messages": draft.render(rendering, "key", "retention").said}
     return openai_body(draft, body, draft.tools(), limit="max_completion_tokens")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from ... import AssistantTurn, Usage
-from ..._text.json import is_array, is_mapping, is_sequence
+from ..._text.json import JsonObject, is_array, is_mapping, is_sequence
 from ...turns import AssistantItem, ReasoningItem, RefusalItem, TextItem, ToolCallItem
 from .._openai import tidying
 from .._wire.reading import Place, WireCall, count_at, read_call, replace_texts, total, turn_from
@@ -109,7 +109,7 @@ def function_of(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return function if is_mapping(function) and function.get("name") else None
 
 
-def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+def calls_in(payload: JsonObject) -> Iterator[WireCall]:
     """Yield the calls of a response, in order."""
     message = payload["choices"][0].get("message", {})
     for call in message.get("tool_calls", ()):
@@ -120,7 +120,7 @@ def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
         yield WireCall({}, "id", function, "arguments", is_text=True)
 
 
-def say(payload: dict[str, Any], text: str) -> None:
+def say(payload: JsonObject, text: str) -> None:
     """Let a response say another text."""
     message = payload["choices"][0].setdefault("message", {})
     content = message.get("content")

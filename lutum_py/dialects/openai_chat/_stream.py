@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, Final, Literal
 
 from ... import AssistantTurn
-from ..._text.json import is_array, is_mapping, is_sequence, shorten
+from ..._text.json import JsonObject, is_array, is_mapping, is_sequence, shorten
 from ..._transcript.stream_events import arguments_delta
 from ...streaming import (
     ArgumentsDelta,
@@ -58,10 +58,10 @@ class _CallState:
     is_named: bool = False
     arguments: Arguments = field(default_factory=Arguments)
     started: bool = False
-    fields: dict[str, Any] = field(default_factory=dict[str, Any])
-    function: dict[str, Any] = field(default_factory=dict[str, Any])
+    fields: JsonObject = field(default_factory=JsonObject)
+    function: JsonObject = field(default_factory=JsonObject)
 
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> JsonObject:
         """Return the call as a whole response has it.
 
         Raises:
@@ -126,13 +126,13 @@ class ChoiceState:
 
     def __init__(self, index: int) -> None:
         self.index = index
-        self._fields: dict[str, Any] = {}
-        self._message: dict[str, Any] = {}
+        self._fields: JsonObject = {}
+        self._message: JsonObject = {}
         self._texts: dict[str, list[str]] = {}
         self._reasons = False
         self._content: list[Any] = []
-        self._audio: dict[str, Any] = {}
-        self._details: list[dict[str, Any]] = []
+        self._audio: JsonObject = {}
+        self._details: list[JsonObject] = []
         self._calls: list[_CallState] = []
         self._old: _CallState | None = None
         self._newest: _CallState | None = None
@@ -166,7 +166,7 @@ class ChoiceState:
         self.finish_reason = place.text_at("finish_reason") or self.finish_reason
         return events
 
-    def quick(self, fields: dict[str, Any]) -> TextDelta | ArgumentsDelta | Literal[""] | None:
+    def quick(self, fields: JsonObject) -> TextDelta | ArgumentsDelta | Literal[""] | None:
         """Read more text, more arguments of an open call, or the end, which adds nothing.
 
         None is given of anything else, and nothing is taken of it.
@@ -222,11 +222,11 @@ class ChoiceState:
             return None
         return arguments_delta(index, text, call.arguments)
 
-    def choice(self) -> dict[str, Any]:
+    def choice(self) -> JsonObject:
         """Return the choice as a whole response has it."""
         # Later keys win, and what came in pieces is later than what came whole: `_message` has what
         # was sent once, such as the role, and the rest is joined of its pieces.
-        message: dict[str, Any] = {"role": "assistant", **self._message}
+        message: JsonObject = {"role": "assistant", **self._message}
         for key, pieces in self._texts.items():
             # Empty reasoning counts: DeepSeek wants it back beside calls.
             message[key] = "".join(pieces)
@@ -324,8 +324,8 @@ class ChoiceState:
         if shown:
             yield ReasoningDelta(shown)
 
-    def _detail(self, detail: dict[str, Any]) -> None:
-        last: dict[str, Any] = self._details[-1] if self._details else {}
+    def _detail(self, detail: JsonObject) -> None:
+        last: JsonObject = self._details[-1] if self._details else {}
         # Details come in pieces, as {"type": "reasoning.text", "index": 0, "text": "Let"}: those of
         # one type and index are one, whose texts go on. A host may number all of them 0: what
         # replaces something, such as the id or the data of what is encrypted, is another.
@@ -352,7 +352,7 @@ class ChoiceState:
             {"type": "text", "text": piece} if isinstance(piece, str) else dict(piece)
             for piece in self._content
         )
-        parts: list[dict[str, Any]] = []
+        parts: list[JsonObject] = []
         for kind, same in groupby(listed, key=lambda part: part.get("type")):
             group = list(same)
             if kind == "text":
@@ -532,11 +532,11 @@ class StreamDecoder(StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._fields: dict[str, Any] = {}
+        self._fields: JsonObject = {}
         self._first: ChoiceState | None = None
         self._choices: dict[int, ChoiceState] = {}
 
-    def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
+    def _quick(self, fields: JsonObject) -> list[StreamEvent] | None:
         choices: Any = fields.get("choices")
         if choices.__class__ is not list or len(choices) != 1:
             return None

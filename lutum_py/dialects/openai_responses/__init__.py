@@ -25,6 +25,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ... import ToolDef
+from ..._text.json import JsonObject
 from ..._transcript.request import ToolChoice
 from ...typing import JsonSchema
 from .._dialect import PUBLIC, Dialect, Draft
@@ -41,19 +42,19 @@ from ._rules import FORM
 from ._stream import StreamDecoder as StreamDecoder
 
 
-def _choice(choice: ToolChoice) -> str | dict[str, Any]:
+def _choice(choice: ToolChoice) -> str | JsonObject:
     if choice.mode == "specific":
         return {"type": "function", "name": choice.name}
     return choice.mode
 
 
-def _answer(definition: ToolDef, schema: JsonSchema) -> dict[str, Any]:
+def _answer(definition: ToolDef, schema: JsonSchema) -> JsonObject:
     about = {"name": definition.name, "description": definition.description}
     form = {"type": "json_schema", **about, "schema": schema, "strict": True}
     return {"text": {"format": form}}
 
 
-def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
+def _body(draft: Draft[str | JsonObject]) -> JsonObject:
     native = checked(draft.searches())
     rendering = draft.render(Rendering, "key", "retention", found=native)
     tools = [
@@ -63,7 +64,7 @@ def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
     return openai_body(draft, {"input": rendering.said}, tools, limit="max_output_tokens")
 
 
-def _fit(request: dict[str, Any], host: Host) -> tuple[()]:
+def _fit(request: JsonObject, host: Host) -> tuple[()]:
     if host.parses_arguments:
         request.update(_with_json_arguments(request))
     return ()

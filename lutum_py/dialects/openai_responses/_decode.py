@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ... import AssistantTurn, ToolMetadata, Usage
-from ..._text.json import compact_json, is_mapping
+from ..._text.json import JsonObject, compact_json, is_mapping
 from ...turns import (
     AssistantItem,
     ReasoningItem,
@@ -90,15 +90,15 @@ def turn_of(response: Place) -> AssistantTurn:
     )
 
 
-def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+def calls_in(payload: JsonObject) -> Iterator[WireCall]:
     """Yield the calls of a response, in order."""
-    output: list[dict[str, Any]] = payload["output"]
+    output: list[JsonObject] = payload["output"]
     for item in filter(is_call, output):
         key = CALLS.get(item["type"])
         yield WireCall(item, "call_id", item, key or "arguments", is_text=key is not None)
 
 
-def say(payload: dict[str, Any], text: str) -> None:
+def say(payload: JsonObject, text: str) -> None:
     """Let a response say another text."""
     output, left = payload["output"], text
     for item in output:
@@ -118,7 +118,7 @@ def _is_text(part: Any) -> bool:
     return bool(part.get("type") == "output_text")
 
 
-def _text(text: str) -> dict[str, Any]:
+def _text(text: str) -> JsonObject:
     return {"type": "output_text", "text": text, "annotations": []}
 
 
@@ -138,7 +138,7 @@ def is_call(item: Mapping[str, Any]) -> bool:
     return kind in CALLS or (kind == SEARCH_CALL and not is_run_by_provider(item))
 
 
-def repeated_in(call: Mapping[str, Any]) -> dict[str, Any]:
+def repeated_in(call: Mapping[str, Any]) -> JsonObject:
     """Return what the output of a call repeats: its id, and who made it where no model did."""
     return {key: call[key] for key in ("call_id", "caller") if key in call}
 
@@ -214,7 +214,7 @@ def _reasoning(item: Place) -> str:
 _TEXT: Final = {"output": compact_json(OUTCOME_UNKNOWN)}
 _SHELL: Final = {"stdout": "", "stderr": OUTCOME_UNKNOWN, "outcome": {"type": "timeout"}}
 
-PROGRAM_CALLS: Final[Mapping[str, tuple[str, dict[str, Any] | None]]] = {
+PROGRAM_CALLS: Final[Mapping[str, tuple[str, JsonObject | None]]] = {
     "local_shell_call": ("local_shell_call_output", _TEXT),
     "shell_call": ("shell_call_output", {"output": [_SHELL]}),
     "apply_patch_call": (
@@ -254,7 +254,7 @@ def answer_of(kind: str) -> str:
     return PROGRAM_CALLS[kind][0] if kind in PROGRAM_CALLS else f"{kind}_output"
 
 
-def made_answer(call: Mapping[str, Any]) -> dict[str, Any] | None:
+def made_answer(call: Mapping[str, Any]) -> JsonObject | None:
     """Make the answer that says that nobody answered; None if there can be none."""
     kind = str(call.get("type"))
     answer, says = PROGRAM_CALLS.get(kind, ("", None))

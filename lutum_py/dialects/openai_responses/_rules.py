@@ -13,7 +13,7 @@ from collections import deque
 from operator import attrgetter
 from typing import Any, Final
 
-from ..._text.json import copy_json, is_mapping, is_sequence, shorten
+from ..._text.json import JsonObject, copy_json, is_mapping, is_sequence, shorten
 from .._findings import OUTCOME_UNKNOWN
 from .._repair import MAYBE_TEXT, Form, Pairing, Piece, Repairing, distinct_ids, text_of
 from .._wire.reading import DUMP, caller_of
@@ -47,11 +47,11 @@ class Item(Piece):
 
     __slots__ = ("kind",)
 
-    def __init__(self, number: int, value: dict[str, Any]) -> None:
+    def __init__(self, number: int, value: JsonObject) -> None:
         self.number = number
         self.become(value)
 
-    def become(self, value: dict[str, Any]) -> None:
+    def become(self, value: JsonObject) -> None:
         """Let it have other fields."""
         self.value = value
         kind = value.get("type")
@@ -125,7 +125,7 @@ def read_item(index: int, given: Any, repairing: Repairing) -> Item | None:
     return item
 
 
-def _fields(fields: dict[str, Any], kind: str, position: str, repairing: Repairing) -> None:
+def _fields(fields: JsonObject, kind: str, position: str, repairing: Repairing) -> None:
     """Let an item have the fields that requests have, which are not those of responses."""
     item_id = fields.get("id")
     if isinstance(item_id, str) and is_id_refused(item_id):
@@ -160,7 +160,7 @@ def _is_said(content: Any) -> bool:
 
 
 def _let_say(
-    fields: dict[str, Any], key: str, position: str, word: str, remedy: str, repairing: Repairing
+    fields: JsonObject, key: str, position: str, word: str, remedy: str, repairing: Repairing
 ) -> None:
     """Give a message or result text where it has none, or what is not a list of parts."""
     said = fields.get(key)

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from ... import AssistantTurn
-from ..._text.json import compact_json, is_mapping, is_sequence
+from ..._text.json import JsonObject, compact_json, is_mapping, is_sequence
 from ..._transcript.stream_events import arguments_delta
 from ...streaming import (
     CallCompleted,
@@ -100,7 +100,7 @@ class _ItemState:
         """The type of the item."""
         return "" if self.item is None else self.item.text_at("type") or ""
 
-    def whole(self, known: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+    def whole(self, known: Mapping[str, Any] | None = None) -> JsonObject | None:
         """Return the item as far as it is known; None if nothing came that goes back.
 
         Args:
@@ -173,8 +173,8 @@ class StreamDecoder(StreamReader):
         super().__init__()
         # `_started` is the response as it was at the start, for its id and model; `_final` is the
         # whole one, and is None until the last event.
-        self._started: dict[str, Any] = {}
-        self._final: dict[str, Any] | None = None
+        self._started: JsonObject = {}
+        self._final: JsonObject | None = None
         # All items, in the order in which they began, and by their ids and `output_index`: `_found`
         # tells which of them an event is about.
         self._items: list[_ItemState] = []
@@ -185,7 +185,7 @@ class StreamDecoder(StreamReader):
     # Most events are {"type": "response.output_text.delta", "output_index": 0, "delta": "Hi", ...},
     # and none of their other fields matters. What is not exactly so is None, and goes through
     # `_take`, which has the errors.
-    def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
+    def _quick(self, fields: JsonObject) -> list[StreamEvent] | None:
         kind: Any = fields.get("type")
         index: Any = fields.get("output_index")
         text: Any = fields.get("delta")
