@@ -108,6 +108,7 @@ MODULES = {
     "models",
     "otel",
     "policy",
+    "schemas",
     "sinks",
     "store",
     "streaming",

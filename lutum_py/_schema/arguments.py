@@ -8,15 +8,14 @@ from it has the same `model_fields_set` as the one that was described.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from copyreg import dispatch_table
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime, time
 from enum import Enum
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from operator import is_
 from typing import (
     TYPE_CHECKING,
@@ -39,13 +38,13 @@ from .._text.json import (
     LEAVES,
     canonical_json,
     compact_json,
-    digest_of,
     infinity_in,
     is_array,
     is_object,
     parse_json,
     sendable,
 )
+from .._text.names import OwnNames
 from .._text.on_demand import ONCE
 from .read_back import wire_serializer
 from .schema_reader import below, branches, meant_by_name
@@ -560,89 +559,6 @@ def differing(one: Any, other: Any) -> list[str]:
     mine, others = _by_member(one), _by_member(other)
     names = dict.fromkeys((*mine, *others))
     return [name for name in names if not same(mine.get(name, NOTHING), others.get(name, NOTHING))]
-
-
-_STEM, _DIGEST = 48, 12
-# Patterns that `re` compiles when they are first asked for, after the import.
-_FORM: Final = rf"[a-zA-Z][a-zA-Z0-9_]*_[0-9a-f]{{{_DIGEST}}}"
-# What every provider takes that takes stand-ins.
-_PLAIN: Final = rf"[a-zA-Z][a-zA-Z0-9_]{{0,{_STEM + _DIGEST}}}"
-# Controls and halves of surrogate pairs.
-_UNSENDABLE: Final = "[\x00-\x1f\x7f-\x9f\ud800-\udfff]"
-
-
-def stand_in(name: str) -> str:
-    """Return what goes out for a name where the provider refuses it.
-
-    Args:
-        name: Any text; the tool's own name, or one that a model made up.
-
-    Example:
-        >>> stand_in("math.factorial")
-        'math_factorial_ad6b7ebf6789'
-    """
-    return f"{_stem(name)}_{digest_of(name).removeprefix('sha256:')[:_DIGEST]}"
-
-
-def _stem(name: str) -> str:
-    stem = re.sub(r"[^a-zA-Z0-9]+", "_", name[:_STEM]).strip("_")
-    if not stem[:1].isalpha():
-        stem = f"tool_{stem}".rstrip("_")
-    return stem[:_STEM]
-
-
-def is_plain(name: str) -> bool:
-    """Tell a name that every provider takes, so that its stand-in is never needed."""
-    return re.fullmatch(_PLAIN, name) is not None
-
-
-def is_sendable(name: str) -> bool:
-    """Tell a name that a tool may have: it is not blank, nor does it hold what no text carries."""
-    return bool(name.strip()) and re.search(_UNSENDABLE, name) is None
-
-
-class OwnNames:
-    """Find the tools' own names of many names that came; each takes the same time.
-
-    Args:
-        known: The tools' own names.
-
-    Example:
-        >>> OwnNames(["math.factorial", "add"]).own("math_factorial_ad6b7ebf6789")
-        'math.factorial'
-    """
-
-    def __init__(self, known: Collection[str]) -> None:
-        self._known = known
-
-    @cached_property
-    def _by_stand_in(self) -> dict[str, str]:
-        return {stand_in(each): each for each in self._known}
-
-    def own(self, name: str) -> str:
-        """Return the name of which another is the stand-in, as `own_name` does."""
-        if name in self._known or re.fullmatch(_FORM, name) is None:
-            return name
-        return self._by_stand_in.get(name, name)
-
-
-def own_name(name: str, known: Collection[str]) -> str:
-    """Return the name of which another is the stand-in; or that name where it is not a stand-in.
-
-    Args:
-        name: What came: a tool's own name, its stand-in, or anything else.
-        known: The tools' own names. One that came as it is wins.
-
-    Example:
-        >>> own_name("math_factorial_ad6b7ebf6789", ["math.factorial", "add"])
-        'math.factorial'
-        >>> own_name("add", ["math.factorial", "add"]), own_name("sum", ["add"])
-        ('add', 'sum')
-    """
-    if name in known or re.fullmatch(_FORM, name) is None:
-        return name
-    stem = name[: -_DIGEST - 1]
-    return next((each for each in known if _stem(each) == stem and stand_in(each) == name), name)
 
 
 # Some hosts send a text that is empty, or `null`, for a tool without parameters, and a few the JSON

@@ -43,7 +43,7 @@ def matcher(pattern: str) -> Callable[[str], bool] | None:
     return found
 
 
-def is_found(pattern: str, text: str) -> bool:
+def matches_pattern(pattern: str, text: str) -> bool:
     """Whether a pattern is found in a text; yes where that cannot be checked."""
     search = matcher(pattern)
     return search is None or search(text)
@@ -390,7 +390,7 @@ class _Document:
 
     def __init__(self, root: Any) -> None:
         self._root = root
-        self._is_old = is_old(root)
+        self._is_old = is_before_2019(root)
         self._named: dict[str, Steps] = {}
         self._marked: dict[tuple[str, Any], list[Steps]] = {}
         self.places: dict[Steps, _Place] = {}
@@ -539,7 +539,7 @@ def localized(root: Any, *, for_validator: bool = False) -> Any:
     return root if for_validator and document.is_dynamic() else document.localized()
 
 
-def is_old(root: Any) -> bool:
+def is_before_2019(root: Any) -> bool:
     """Whether a schema is of a draft before 2019, in which a reference hides what is beside it."""
     named = root.get("$schema") if is_object(root) else None
     return isinstance(named, str) and any(draft in named for draft in _OLD)

@@ -400,6 +400,11 @@ class TranscriptView(Sequence[TranscriptItem]):
         self.front: Front = front
 
     @property
+    def renderings(self) -> Latest[Any]:
+        """What was rendered of the transcript, by a key of the dialect's; it is kept with it."""
+        return kept_of(self.transcript).renderings
+
+    @property
     def base_count(self) -> int:
         """How many items there are, without ephemeral ones."""
         return len(self.front.items) + self.base_length - self.front.end

@@ -16,7 +16,6 @@ from .._call.selector import AnySelector
 from .._compat.type_words import bounds_of, named_types, type_words
 from .._schema.capabilities import risk_of
 from .._schema.definition import ToolDef
-from .._schema.schema_reader import merged_part
 from .._session.toolset import Toolset
 from .._text.json import compact_json, cut
 from .._toolsets.offer import ToolAvailability
@@ -25,6 +24,7 @@ from .._transcript.result_cap import ResultCap
 from ..dialects import DIALECTS
 from ..dialects._facts import facts_of
 from ..errors import ToolDefinitionError
+from ..schemas import merged_part
 from ._conversation_file import dialect_module
 from ._screen import complain, counted, text, write_json
 

@@ -15,9 +15,9 @@ from unicodedata import normalize
 from typing_extensions import TypedDict
 
 from .. import ToolContext, ToolDef, ToolResult, Toolset, tool_fn
-from .._schema.schema_reader import alternatives, follow, types_in
 from .._text.json import is_object, shorten
 from ..errors import InvalidValueError, MisuseError, ToolDefinitionError
+from ..schemas import alternatives, follow, types_in
 from ..typing import JsonSchema, ToolFn
 from ._interpreter import Answer, Asks, Program
 from ._limits import ProgramLimits

@@ -80,5 +80,5 @@ if not TYPE_CHECKING:  # else every misspelt name would have a type
     __getattr__, __dir__ = on_demand(
         globals(),
         {"dialects._wire.rendering": ("ModelNames",)},
-        inner=(*DIALECTS, "hosts", "sse"),
+        inner=(*DIALECTS, "authoring", "hosts", "sse"),
     )

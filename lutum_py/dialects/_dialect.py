@@ -18,10 +18,9 @@ from typing import Any, Final, Generic, TypeVar
 
 from .. import AssistantTurn, ToolDef, Transcript, TurnRequest
 from .._text.json import JsonObject, copy_json, is_mapping, is_sequence
-from .._transcript.request import ToolChoice
 from ..errors import HistoryError, MisuseError
 from ..turns import TranscriptItem
-from ..typing import Descriptions, JsonSchema
+from ..typing import Descriptions, JsonSchema, ToolChoice
 from . import DIALECTS
 from ._facts import Facts
 from ._findings import Change, EncodedRequest, Loss, Violation, cache_losses
@@ -320,7 +319,7 @@ class Dialect(Generic[C]):
         MisuseError.check(self.facts.name, "host", wish, host, Host)
         return self if self.hosted is None else self.hosted(host)
 
-    def _fitted(self, request: JsonObject) -> Iterable[Loss]:
+    def fitted(self, request: JsonObject) -> Iterable[Loss]:
         if self.fit is None or self.host is None:
             return ()
         return self.fit(request, self.host)
@@ -353,7 +352,7 @@ class Dialect(Generic[C]):
         """
         dialect = self.at(host)
         request: JsonObject = {self.facts.key: dialect.rendering.of(committed).said}
-        dialect._fitted(request)
+        dialect.fitted(request)
         said: list[JsonObject] = request[self.facts.key]
         return said
 
@@ -444,7 +443,7 @@ class Dialect(Generic[C]):
         dialect = self.at(host)
         draft = Draft(dialect, request, strict, model, native_search)
         body = dialect.body(draft)
-        draft.losses += dialect._fitted(body)
+        draft.losses += dialect.fitted(body)
         # An extra wins, since it is the only word for what this library does not know. But some
         # fields hold several things, of which both sides may say some.
         for key, value in request.extra.items():

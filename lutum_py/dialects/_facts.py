@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from .._schema.arguments import stand_in
 from .._text.json import JsonObject, digest_of, is_whole_json, shorten
-from .._transcript.assistant import CutOff
+from .._text.names import stand_in
 from ..turns import AssistantItem, ToolCallItem
-from ..typing import Caller, JsonSchema
+from ..typing import Caller, CutOff, JsonSchema
 from . import DIALECTS
 from ._schema.nodes import SchemaLoss
 from ._schema.strict import Strictness

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Final
 
 from .. import Attachment, Message
 from .._text.json import JsonObject, compact_json, is_mapping, is_sequence
-from .._transcript.message import data_url
 from ..typing import MediaType
 from ._dialect import Draft
 from ._wire.history import History, Part
@@ -36,11 +35,10 @@ def tidying(*free: str) -> Callable[[Any], Any]:
     return partial(without_nulls, free=frozenset({*free, UNKNOWN_EVENTS}), of_sdk=of_sdk)
 
 
-def named_data(attachment: Attachment, data: str) -> JsonObject:
+def named_data(attachment: Attachment) -> JsonObject:
     """Make the fields of a file that goes as data, which has to have a name."""
-    mime_type = attachment.mime_type
-    name = attachment.name or _unnamed(mime_type)
-    return {"filename": name, "file_data": data_url(mime_type, data)}
+    name = attachment.name or _unnamed(attachment.mime_type)
+    return {"filename": name, "file_data": attachment.data_url}
 
 
 def _unnamed(mime_type: str) -> str:

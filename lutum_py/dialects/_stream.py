@@ -23,7 +23,6 @@ from pydantic_core import from_json
 
 from .. import AssistantTurn, ToolMetadata
 from .._text.json import JsonObject, PartialJson, copy_json, sendable
-from .._transcript.stream_events import arguments_delta
 from ..errors import DialectError
 from ..streaming import (
     ArgumentsDelta,
@@ -117,7 +116,7 @@ class CallReports:
         if index not in self._started:
             yield CallStarted(index, self._begin(index, call.id), call.name)
         if index not in self._written and call.arguments:
-            yield arguments_delta(index, call.arguments, PartialJson())
+            yield ArgumentsDelta.of(index, call.arguments, PartialJson())
 
     def _begin(self, index: int, given: str) -> str:
         """Begin a call, and return its id, which no other has."""

@@ -13,13 +13,13 @@ from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from .. import AssistantTurn, Labels, Message, ToolResult
-from .._schema.schema_reader import branches, localized, meant_by_name, types_in
 from .._text.escaping import escape_unprintable, without_unseen
 from .._text.immutable import dataclass
 from .._text.json import compact_json, is_array, is_object, parse_json, sendable
 from .._transcript.assistant import given_by_provider
 from .._transcript.result import never_ran
 from ..errors import MisuseError
+from ..schemas import branches, localized, meant_by_name, types_in
 from ..typing import AnySelector, JsonSchema, Named
 
 Path = tuple[str, ...]

@@ -12,11 +12,11 @@ from mcp import Client, ClientSession
 from mcp.types import Tool
 
 from .. import ToolDef, Toolset
-from .._schema.arguments import stand_in
 from .._schema.schema_check import SchemaChecker, schema_checker
 from .._text.escaping import escape_unprintable, meant_by
 from .._text.immutable import SetOnce
 from .._text.json import compact_json, cut, is_mapping, is_sequence, shorten
+from .._text.names import stand_in
 from .._toolsets.runtime_toolset import toolset_of_specs
 from .._toolsets.tool_input import spec_from_definition
 from ..capabilities import ToolCapabilities

@@ -54,7 +54,6 @@ from .. import Attachment, Labels, Reply, ResumeMode, SuspendTicket, ToolContext
 from .._schema.output import Output
 from .._schema.schema_check import SchemaChecker, schema_checker
 from .._text.json import compact_json, parse_json, sendable
-from .._transcript.message import data_url, media_type_of
 from ..capabilities import ToolCapabilities
 from ..errors import ProviderError, ToolDefinitionError, ToolOutputError
 from ..typing import MediaType, ReplyStatus
@@ -374,7 +373,8 @@ class _Read:
         else:
             held = block.resource
             mime = held.mime_type or _ANY_FILE
-            yield from self._attach(held.blob, mime, media_type_of(mime), one_line(held.uri))
+            kind = Attachment.media_type_of(mime)
+            yield from self._attach(held.blob, mime, kind, one_line(held.uri))
 
     def _attach(
         self, data: str, mime: str, kind: MediaType, caption: str | None = None
@@ -392,7 +392,7 @@ class _Read:
             Attachment(
                 media_type=kind,
                 mime_type=mime,
-                url=data_url(mime, data),
+                url=f"data:{mime};base64,{data}",
                 caption=caption,
                 size=size,
             )

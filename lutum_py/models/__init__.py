@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from .._session.model import Model, StreamingModel, SyncModel, SyncStreamingModel
 from .._text.on_demand import on_demand
-from .._transcript.request import ToolChoice
+from ..typing import ToolChoice
 
 if TYPE_CHECKING:
     from ._anthropic import Anthropic, MessagesClient

@@ -24,10 +24,10 @@ from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 from pydantic import ValidationError
 
 from .. import AssistantTurn, ToolMetadata, TurnRequest
-from .._schema.arguments import stand_in
 from .._schema.signature import signature_of
 from .._text.escaping import escape_unprintable
 from .._text.json import shorten
+from .._text.names import stand_in
 from .._transcript.assistant import with_calls
 from ..dialects import Loss
 from ..dialects._dialect import Dialect

@@ -10,11 +10,11 @@ from weakref import ref
 from .. import AssistantTurn, Message, ToolMetadata, ToolResult, Transcript, TurnRequest, Usage
 from .._text.json import PartialJson, compact_json, shorten
 from .._transcript.check import checked, is_whole
-from .._transcript.stream_events import arguments_delta
 from .._transcript.transcript import Front
 from ..dialects._wire_form import halves
 from ..errors import DeveloperError, DialectError, MisuseError
 from ..streaming import (
+    ArgumentsDelta,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
@@ -367,5 +367,5 @@ def _call_events(index: int, call: ToolMetadata) -> Iterator[StreamEvent]:
     yield CallStarted(index, call.id, call.name)
     json = PartialJson()
     for half in halves(call.arguments):
-        yield arguments_delta(index, half, json)
+        yield ArgumentsDelta.of(index, half, json)
     yield CallCompleted(index, call)

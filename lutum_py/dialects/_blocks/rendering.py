@@ -188,7 +188,7 @@ class BlockRendering(FrontRendering):
     """
 
     form: ClassVar[BlockForm]
-    _growing = (*FrontRendering._growing, "_blank_ends")
+    growing = (*FrontRendering.growing, "_blank_ends")
 
     def __init__(self, model: ModelNames = None, found: Any = None) -> None:
         super().__init__(model, found)

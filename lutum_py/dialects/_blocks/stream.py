@@ -14,8 +14,8 @@ from typing import Any
 
 from ... import AssistantTurn, ToolMetadata, Usage
 from ..._text.json import JsonObject, is_sequence, parse_json
-from ..._transcript.stream_events import arguments_delta
 from ...streaming import (
+    ArgumentsDelta,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
@@ -157,7 +157,7 @@ class BlockStream(StreamReader):
         """Take more of the arguments of a call."""
         if state.call is not None and text:
             state.made = None  # where a host stopped the block too early, the call goes on
-            return [arguments_delta(state.call[0], text, state.arguments)]
+            return [ArgumentsDelta.of(state.call[0], text, state.arguments)]
         state.arguments.add(text)
         return []
 

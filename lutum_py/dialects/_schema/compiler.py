@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from ... import ToolDef
-from ..._schema.schema_reader import UNIONS, Node, alternatives, types_in, unchecked_patterns
 from ..._text.json import compact_json, is_mapping, shorten
+from ...schemas import UNIONS, Node, alternatives, types_in, unchecked_patterns
 from ...typing import JsonSchema
 from .nodes import (
     ANNOTATIONS,

@@ -9,18 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ... import ToolDef
-from ..._schema.arguments import stand_in
-from ..._schema.schema_reader import (
-    Node,
-    fault_in,
-    follow,
-    is_old,
-    localized,
-    reference_to,
-    subschemas,
-    types_in,
-    with_subschemas,
-)
 from ..._text.json import (
     JsonObject,
     compact_json,
@@ -31,7 +19,19 @@ from ..._text.json import (
     json_key,
     parse_json,
 )
+from ..._text.names import stand_in
 from ...errors import ToolDefinitionError
+from ...schemas import (
+    Node,
+    fault_in,
+    follow,
+    is_before_2019,
+    localized,
+    reference_to,
+    subschemas,
+    types_in,
+    with_subschemas,
+)
 from ...typing import JsonSchema
 
 DEFS: Final = "#/$defs/"
@@ -131,7 +131,7 @@ class _Copier:
 
     def __init__(self, source: JsonSchema, losses: list[SchemaLoss]) -> None:
         self._source = source
-        self._is_old = is_old(source)
+        self._is_old = is_before_2019(source)
         self._losses = losses
         self._names: dict[str, str] = {}
         self._waiting: JsonObject = {}

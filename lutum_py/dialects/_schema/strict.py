@@ -15,15 +15,6 @@ from itertools import combinations
 from operator import ge, gt, le, lt
 from typing import Any, Final
 
-from ..._schema.schema_reader import (
-    UNIONS,
-    Node,
-    alternatives,
-    is_found,
-    subschemas,
-    type_of,
-    types_in,
-)
 from ..._text.json import (
     JsonObject,
     compact_json,
@@ -34,6 +25,15 @@ from ..._text.json import (
     shorten,
 )
 from ...errors import ToolDefinitionError
+from ...schemas import (
+    UNIONS,
+    Node,
+    alternatives,
+    matches_pattern,
+    subschemas,
+    type_of,
+    types_in,
+)
 from ...typing import JsonSchema
 from .nodes import (
     ANNOTATIONS,
@@ -205,7 +205,7 @@ class _Reader:
             )
         if isinstance(value, str):
             is_long_enough = _obeys(_LENGTHS["string"], schema, len(value))
-            return is_long_enough and is_found(schema.get("pattern", ""), value)
+            return is_long_enough and matches_pattern(schema.get("pattern", ""), value)
         return not is_number(value) or _obeys(_BOUNDS, schema, value)
 
     def _fits_object(self, schema: JsonSchema, value: Mapping[str, Any]) -> bool:

@@ -23,8 +23,6 @@ from ... import (
     Transcript,
 )
 from ..._text.json import compact_json, is_mapping, is_sequence, parse_json
-from ..._transcript.message import data_url, media_type_of
-from ..._transcript.result import REJECTION_PREFIX, make_result
 from ...errors import DialectError
 from ...typing import MediaType, ResultStatus, Role
 from .._facts import Facts
@@ -143,14 +141,14 @@ class History:
             name: The name of the file, if the wire says it.
         """
         if isinstance(data, str) and isinstance(mime_type, str):
-            url = data_url(mime_type, data)
+            url = f"data:{mime_type};base64,{data}"
         if not isinstance(url, str) or not url.startswith(("https:", "data:")):
             self.lose(where, "a file is held by its `https:` address or its data; this has neither")
             return
         if not isinstance(mime_type, str):
             mime_type = _mime_type_of(url, media_type)
         yield Attachment(
-            media_type=media_type or media_type_of(mime_type),
+            media_type=media_type or Attachment.media_type_of(mime_type),
             mime_type=mime_type,
             url=url,
             name=name if isinstance(name, str) else None,
@@ -215,7 +213,16 @@ class History:
         status = _status_said(result, "error" if is_error else "success")
         if is_error is False and status != "success":
             self.lose(position, "it says that the call failed, so that it comes back as an error")
-        made.results.append(make_result(call, result, status, attachments=attachments))
+        made.results.append(
+            ToolResult(
+                id=call.id,
+                name=call.name,
+                arguments=call.arguments,
+                result=result,
+                status=status,
+                attachments=attachments,
+            )
+        )
         # Something was said between the call and this result, which then moves before it.
         if self._items[-1] is not made:
             self.lose(position, "it comes back right after the turn that made the call")
@@ -234,7 +241,7 @@ class History:
 
 
 _SAID: Final[tuple[tuple[str, ResultStatus], ...]] = (
-    (REJECTION_PREFIX, "rejected"),
+    ("Rejected: ", "rejected"),
     ("Cancelled: ", "cancelled"),
     ("Not executed: ", "cancelled"),
     ("Outcome unknown: ", "indeterminate"),
@@ -334,6 +341,6 @@ def _mime_type_of(url: str, media_type: MediaType | None) -> str:
         return named or "text/plain"
     guessed, _ = mimetypes.guess_type(url.partition("?")[0])
     # A picture at an address that ends in `.pdf` is one all the same: the message says what it is.
-    if guessed is not None and media_type in (None, "file", media_type_of(guessed)):
+    if guessed is not None and media_type in (None, "file", Attachment.media_type_of(guessed)):
         return guessed
     return _BY_DEFAULT.get(media_type, "application/octet-stream")

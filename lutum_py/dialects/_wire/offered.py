@@ -8,12 +8,10 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from ... import ToolDef, ToolResult, TurnRequest
-from ..._schema.arguments import OwnNames, own_name
 from ..._text.json import JsonObject, copy_json, shorten
-from ..._toolsets.offer import offered_definitions, pairs_of
-from ..._transcript.request import ToolChoice, names_loaded_by
+from ..._text.names import OwnNames, own_name
 from ...errors import MisuseError, ToolDefinitionError
-from ...typing import Descriptions, JsonSchema
+from ...typing import Descriptions, JsonSchema, ToolChoice
 from .._facts import Facts
 from .._findings import Loss
 from .._schema.compiler import compile_schema
@@ -34,8 +32,9 @@ def offered(
         MisuseError: `toolset` is neither, or `available` is given with plain definitions.
     """
     # A toolset is iterable too: over its selectors, which are not definitions.
-    if hasattr(toolset, "_offer"):
-        return offered_definitions(toolset, available, descriptions)
+    if hasattr(toolset, "definitions_for"):
+        found: tuple[ToolDef, ...] = toolset.definitions_for(available, descriptions)
+        return found
     given: object = toolset
     if not isinstance(given, Iterable) or isinstance(given, str | type):
         raise _no_tools(shorten(toolset))
@@ -47,7 +46,12 @@ def offered(
     for definition in definitions:
         if not isinstance(definition, ToolDef):
             raise _no_tools(f"something that holds {shorten(definition)}")
-    texts = {str(getattr(tool, "name", tool)): text for tool, text in pairs_of(descriptions)}
+    try:
+        said = dict(descriptions)
+    except (TypeError, ValueError):
+        pairs = "pairs of a name and a text"
+        raise MisuseError.of_field("tools", "descriptions", pairs, descriptions) from None
+    texts = {str(getattr(tool, "name", tool)): text for tool, text in said.items()}
     return tuple(
         definition.with_description(texts[definition.name])
         if definition.name in texts
@@ -180,7 +184,7 @@ class NativeSearch:
             return []
         # What a search named may have been said under a stand-in, and twice; `fromkeys` keeps the
         # order of the first.
-        named = dict.fromkeys(map(self._own_names.own, names_loaded_by(result)))
+        named = dict.fromkeys(map(self._own_names.own, result.found_tools))
         return [name for name in named if name in self.names]
 
 

@@ -6,7 +6,6 @@ wrong, so reading a good payload costs next to nothing.
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -14,7 +13,6 @@ from datetime import datetime
 from itertools import islice
 from types import NoneType
 from typing import Any, Final, NamedTuple
-from urllib.parse import unquote_to_bytes
 
 from pydantic_core import from_json, to_json
 
@@ -33,9 +31,10 @@ from ..._text.json import (
     short_digest_of,
     shorten,
 )
-from ..._transcript.assistant import CutOff, is_among, keep_payload
+from ..._text.names import is_among
 from ...errors import DialectError, MisuseError
 from ...turns import AssistantItem, RefusalItem, ToolCallItem, TranscriptItem
+from ...typing import CutOff
 from .._arguments import once
 from .._facts import DistinctIds, Facts
 
@@ -450,7 +449,7 @@ def turn_from(
         dialect=facts.name,
         cut_off=cut_off,
     )
-    return keep_payload(turn, response.value)
+    return turn.with_payload(response.value)
 
 
 class WireCall(NamedTuple):
@@ -647,23 +646,6 @@ def _refusal(items: Any) -> str | None:
         f"{said}. Pass what `plan.resolve(results)` gives, or a list of Message, AssistantTurn and "
         "ToolResult."
     )
-
-
-def data_of(attachment: Attachment) -> str | None:
-    """Return the bytes of a `data:` URL as base64 text; None for any other address.
-
-    Example:
-        >>> data_of(Attachment(media_type="file", mime_type="text/plain", url="data:,hi"))
-        'aGk='
-    """
-    if not attachment.url.startswith("data:"):
-        return None
-    # `data:text/plain,a%20b` and `data:text/plain;base64,YSBi` are the same file; wires take base64
-    # only.
-    head, _, body = attachment.url.partition(",")
-    if head.endswith(";base64"):
-        return body
-    return base64.b64encode(unquote_to_bytes(body)).decode("ascii")
 
 
 _OTHER_NAMES: Final = {

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ... import ToolDef
 from ..._text.json import JsonObject
-from ..._transcript.request import ToolChoice
-from ...typing import JsonSchema
+from ...typing import JsonSchema, ToolChoice
 from .._blocks.rendering import CacheMarks, mark_beginnings
 from .._dialect import PUBLIC, Dialect, Draft
 from .._wire.offered import callers_of, described, native_tools

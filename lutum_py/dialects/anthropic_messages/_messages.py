@@ -26,7 +26,6 @@ from .._findings import Loss
 from .._wire.history import History, Part
 from .._wire.offered import NativeSearch
 from .._wire.reading import (
-    data_of,
     named_text,
     objects_in,
     send_as_object,
@@ -46,7 +45,7 @@ class Rendering(BlockRendering):
     facts = FACTS
     form = BLOCKS
     found: NativeSearch | None
-    _growing = (*BlockRendering._growing, "unsent")
+    growing = (*BlockRendering.growing, "unsent")
     container: str | None = None
     """Where that waits which the last turn began to run."""
     _has_server_calls = False
@@ -141,7 +140,7 @@ def _source(attachment: Attachment) -> JsonObject | None:
     # By address go images and PDF files; as data these and plain text, which the API wants as a
     # text and not in base64. None is a file without a block, which the model is told about by its
     # name.
-    data, mime_type = data_of(attachment), usual_type(attachment)
+    data, mime_type = attachment.base64, usual_type(attachment)
     is_image = attachment.media_type == "image"
     is_pdf = attachment.media_type == "file" and mime_type == "application/pdf"
     if data is None:

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from ... import AssistantTurn
 from ..._text.json import JsonObject, is_array, is_mapping, is_object
-from ..._transcript.stream_events import arguments_delta
-from ...streaming import ReasoningDelta, StreamEvent, TextDelta
+from ...streaming import ArgumentsDelta, ReasoningDelta, StreamEvent, TextDelta
 from .._blocks.stream import BlockState, BlockStream, Delta
 from .._wire.reading import Place, count_at, response_place
 from ._decode import tidy, turn_of, usage_of
@@ -76,7 +75,7 @@ class StreamDecoder(BlockStream):
                 return []
             number = state.call[0]
             self._reports.wrote(number)
-            return [arguments_delta(number, text, state.arguments)]
+            return [ArgumentsDelta.of(number, text, state.arguments)]
         said = _SAID.get(kind) if kind.__class__ is str else None
         text = None if said is None else delta.get(_TEXTS[kind])
         if said is None or state.says is None or text.__class__ is not str or not text:

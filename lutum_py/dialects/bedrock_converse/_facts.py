@@ -19,7 +19,7 @@ from .._blocks.rendering import NOTHING, PROPERTY_KEYS, BlockForm, Read
 from .._facts import Facts
 from .._repair import Repairing, text_of
 from .._schema.strict import ANTHROPIC
-from .._wire.reading import data_of, objects_in, usual_type
+from .._wire.reading import objects_in, usual_type
 
 _KINDS: Final[Mapping[MediaType, str]] = {
     "image": "image",
@@ -107,7 +107,7 @@ def distinct_name(name: str, taken: dict[str, int]) -> str:
 
 def block_of(attachment: Attachment) -> JsonObject | None:
     """Make the block of a file, which goes as data; None if there is none."""
-    data, kind = data_of(attachment), _KINDS[attachment.media_type]
+    data, kind = attachment.base64, _KINDS[attachment.media_type]
     mime_type = usual_type(attachment)
     form = _BY_TYPE.get((kind, mime_type))
     # Source code, JSON lines and the like: the API has no name for these, and reads them as text.

@@ -32,7 +32,7 @@ class Rendering(BlockRendering):
 
     facts = FACTS
     form = BLOCKS
-    _growing = (*BlockRendering._growing, "_names")
+    growing = (*BlockRendering.growing, "_names")
 
     def __init__(self, model: ModelNames = None, found: Any = None) -> None:
         super().__init__(model, found)

@@ -31,10 +31,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ... import ToolDef, ToolResult
 from ..._text.json import JsonObject
-from ..._transcript.request import ToolChoice
 from ...errors import InvalidValueError
 from ...turns import TranscriptItem
-from ...typing import JsonSchema, TranscriptView
+from ...typing import JsonSchema, ToolChoice, TranscriptView
 from .._dialect import PUBLIC, Dialect, Draft
 from .._findings import Loss
 from ._decode import UNTIDY, calls_in, has_wire_names, say, tidy, turn_of

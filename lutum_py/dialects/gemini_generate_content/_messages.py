@@ -18,7 +18,7 @@ from ..._text.json import JsonObject, compact_json, copy_json, is_mapping, is_se
 from ...turns import RefusalItem, TextItem
 from .._findings import Loss
 from .._wire.history import History, Part
-from .._wire.reading import carried, data_of, send_as_object, usual_type
+from .._wire.reading import carried, send_as_object, usual_type
 from .._wire.rendering import FrontRendering, told_apart
 from ._decode import tidy
 from ._facts import FACTS
@@ -47,7 +47,7 @@ class Rendering(FrontRendering):
         return {"text": text}
 
     def _attached(self, attachment: Attachment) -> JsonObject:
-        data, kind = data_of(attachment), {"mimeType": usual_type(attachment)}
+        data, kind = attachment.base64, {"mimeType": usual_type(attachment)}
         if data is None:
             return {"fileData": {**kind, "fileUri": attachment.url}}
         return {"inlineData": {**kind, "data": data}}
@@ -135,7 +135,7 @@ class AfterCached(Rendering):
         return False
 
     def _instruct(self, message: Message, position: str) -> None:
-        if self._started and (message.text.strip() or message.attachments):
+        if self.started and (message.text.strip() or message.attachments):
             text = "the cached content has the instructions, and none is sent beside it"
             self.losses.append(Loss(position, text))
 

@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ... import ToolDef
 from ..._text.json import JsonObject
-from ..._transcript.request import ToolChoice
-from ...typing import JsonSchema
+from ...typing import JsonSchema, ToolChoice
 from .._dialect import PUBLIC, Dialect, Draft
 from .._openai import UNTIDY, openai_body
 from .._openai import with_json_arguments as with_json_arguments

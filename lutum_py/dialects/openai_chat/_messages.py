@@ -19,7 +19,7 @@ from ... import AssistantTurn, Attachment, ToolResult
 from ..._text.json import JsonObject, copy_json, is_mapping, is_sequence
 from .._openai import OpenAIRendering, named_data, read_parts
 from .._wire.history import History
-from .._wire.reading import data_of, named_text, send_as_text, usual_type
+from .._wire.reading import named_text, send_as_text, usual_type
 from .._wire.rendering import told_apart
 from ._decode import CALLS, THOUGHTS, function_of, kind_of
 from ._facts import FACTS
@@ -36,14 +36,14 @@ class Rendering(OpenAIRendering):
     takes_files_in_results: ClassVar[bool] = False
 
     def _attached(self, attachment: Attachment) -> JsonObject | None:
-        data, mime_type = data_of(attachment), usual_type(attachment)
+        data, mime_type = attachment.base64, usual_type(attachment)
         if attachment.media_type == "image":
             return {"type": "image_url", "image_url": {"url": attachment.url}}
         if data is not None and attachment.media_type == "audio" and mime_type in _AUDIO:
             audio = {"data": data, "format": _AUDIO[mime_type]}
             return {"type": "input_audio", "input_audio": audio}
         if data is not None and attachment.media_type == "file":
-            return {"type": "file", "file": named_data(attachment, data)}
+            return {"type": "file", "file": named_data(attachment)}
         return None
 
     def _result(self, result: ToolResult, position: str) -> None:

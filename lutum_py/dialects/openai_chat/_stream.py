@@ -9,7 +9,6 @@ from typing import Any, Final, Literal
 
 from ... import AssistantTurn
 from ..._text.json import JsonObject, is_array, is_mapping, is_sequence, shorten
-from ..._transcript.stream_events import arguments_delta
 from ...streaming import (
     ArgumentsDelta,
     CallStarted,
@@ -220,7 +219,7 @@ class ChoiceState:
             or piece.get("index") != call.wire_index
         ):
             return None
-        return arguments_delta(index, text, call.arguments)
+        return ArgumentsDelta.of(index, text, call.arguments)
 
     def choice(self) -> JsonObject:
         """Return the choice as a whole response has it."""
@@ -472,7 +471,7 @@ class ChoiceState:
         if not call.started:
             call.arguments.add(text)
         elif text:
-            events.append(arguments_delta(index, text, call.arguments))
+            events.append(ArgumentsDelta.of(index, text, call.arguments))
 
     def _logprobs(self, value: Mapping[str, Any]) -> None:
         kept = self._fields.setdefault("logprobs", {})

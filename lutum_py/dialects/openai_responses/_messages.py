@@ -18,10 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ... import AssistantTurn, Attachment, ToolDef, ToolResult
-from ..._schema.schema_reader import branches, types_in
 from ..._text.escaping import names_for_message
 from ..._text.json import JsonObject, compact_json, copy_json
 from ...errors import MisuseError
+from ...schemas import branches, types_in
 from ...turns import RefusalItem, TextItem, ToolCallItem
 from ...typing import JsonSchema
 from .._findings import NOT_SHOWN, Loss
@@ -29,7 +29,7 @@ from .._openai import OpenAIRendering, named_data, read_parts
 from .._schema.compiler import compile_schema
 from .._wire.history import History
 from .._wire.offered import NativeSearch, as_sent, callers_of
-from .._wire.reading import arguments_object, data_of, named_text, objects_in, send_as_text
+from .._wire.reading import arguments_object, named_text, objects_in, send_as_text
 from .._wire.rendering import LED_NOWHERE, ModelNames, told_apart
 from ._decode import (
     ANSWERS,
@@ -56,7 +56,7 @@ class Rendering(OpenAIRendering):
     facts = FACTS
     found: NativeSearch | None
     roles_with_files = frozenset({"system", "developer", "user"})
-    _growing = (*OpenAIRendering._growing, "_ids")
+    growing = (*OpenAIRendering.growing, "_ids")
 
     def __init__(self, model: ModelNames = None, found: NativeSearch | None = None) -> None:
         super().__init__(model, found)
@@ -66,11 +66,11 @@ class Rendering(OpenAIRendering):
         self._searches: set[str] = set()
 
     def _attached(self, attachment: Attachment) -> JsonObject | None:
-        data = data_of(attachment)
+        data = attachment.base64
         if attachment.media_type == "image":
             return {"type": "input_image", "image_url": attachment.url, "detail": "auto"}
         if attachment.media_type == "file":
-            file = {"file_url": attachment.url} if data is None else named_data(attachment, data)
+            file = {"file_url": attachment.url} if data is None else named_data(attachment)
             return {"type": "input_file", **file}
         return None
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from ... import AssistantTurn
 from ..._text.json import JsonObject, compact_json, is_mapping, is_sequence
-from ..._transcript.stream_events import arguments_delta
 from ...streaming import (
+    ArgumentsDelta,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
@@ -205,7 +205,7 @@ class StreamDecoder(StreamReader):
         if kind not in _ARGUMENTS or state.call is None:
             return None
         self._reports.wrote(state.call)
-        return [arguments_delta(state.call, text, state.arguments)]
+        return [ArgumentsDelta.of(state.call, text, state.arguments)]
 
     def _take(self, event: Place) -> Iterator[StreamEvent]:
         kind = event.text_at("type")
@@ -308,13 +308,13 @@ class StreamDecoder(StreamReader):
             raise event.error("argument text comes for a call that has not started")
         text = event.need_text("delta")
         if text:
-            yield arguments_delta(state.call, text, state.arguments)
+            yield ArgumentsDelta.of(state.call, text, state.arguments)
 
     def _written(self, event: Place, text: str | None) -> Iterator[StreamEvent]:
         """Take all that was written of a call, if none of it came in pieces."""
         state = self._state(event, of_call=True) if self._calls else None
         if state is not None and state.call is not None and text and state.arguments.is_empty:
-            yield arguments_delta(state.call, text, state.arguments)
+            yield ArgumentsDelta.of(state.call, text, state.arguments)
 
     def _completed(self, event: Place, item: Place) -> Iterator[StreamEvent]:
         state = self._state(event, item)

@@ -1,0 +1,67 @@
+"""What a dialect of your own is made of: the parts that the dialects here share.
+
+"Write a dialect" in the documentation makes one with these names alone.
+
+| name | what it is |
+|---|---|
+| `Facts`, `Strictness` | what is known of the provider, as data |
+| `Place`, `WireCall`, `read_call`, `response_place`, `turn_from` | reading a response |
+| `Draft`, `Rendering`, `FrontRendering` | a request, and what was said, on the way to the wire |
+| `StreamReader`, `BrokenStream`, `PartialJson` | the decoder of a stream |
+| `Form`, `Repairing`, `Pairing`, `Piece`, `note_places`, `text_of` | check and repair |
+| `History` | messages that were kept elsewhere |
+| `WireForm`, `Said`, `halves`, `objects`, `of_role`, `said_call` | for the testing kit |
+| `Dialect` | the record of all this, whose methods are the functions of the module |
+| `NOT_SHOWN`, `OUTCOME_UNKNOWN` | what a repair says |
+| `copy_json`, `is_mapping`, `is_sequence` | JSON that somebody else made |
+"""
+
+from __future__ import annotations
+
+from .._text.json import PartialJson, copy_json, is_mapping, is_sequence
+from ._arguments import BrokenStream
+from ._dialect import Dialect, Draft
+from ._facts import Facts
+from ._findings import NOT_SHOWN, OUTCOME_UNKNOWN
+from ._repair import Form, Pairing, Piece, Repairing, note_places, text_of
+from ._schema.strict import Strictness
+from ._stream import StreamReader
+from ._wire.history import History
+from ._wire.reading import Place, WireCall, read_call, response_place, turn_from
+from ._wire.rendering import FrontRendering, Rendering
+from ._wire_form import Said, WireForm, halves, objects, of_role, said_call
+
+__all__ = [
+    "NOT_SHOWN",
+    "OUTCOME_UNKNOWN",
+    "BrokenStream",
+    "Dialect",
+    "Draft",
+    "Facts",
+    "Form",
+    "FrontRendering",
+    "History",
+    "Pairing",
+    "PartialJson",
+    "Piece",
+    "Place",
+    "Rendering",
+    "Repairing",
+    "Said",
+    "StreamReader",
+    "Strictness",
+    "WireCall",
+    "WireForm",
+    "copy_json",
+    "halves",
+    "is_mapping",
+    "is_sequence",
+    "note_places",
+    "objects",
+    "of_role",
+    "read_call",
+    "response_place",
+    "said_call",
+    "text_of",
+    "turn_from",
+]
