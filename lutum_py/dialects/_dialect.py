@@ -144,16 +144,16 @@ class Dialect(Generic[C]):
             return replace(compiled, schema=schema)
         decode = compiled.decoder
 
-        def decoder(arguments: Any) -> Any:
+        def decoder(arguments: object) -> Any:
             return decode(without_stand_ins(arguments, refused))
 
         return replace(compiled, schema=schema, decoder=decoder)
 
     def tools(
         self,
-        toolset: Any,
+        toolset: object,
         *,
-        available: Any = None,
+        available: object = None,
         descriptions: Descriptions = (),
         strict: bool = False,
     ) -> list[JsonObject]:
@@ -212,7 +212,7 @@ class Dialect(Generic[C]):
         MisuseError.check("wire_name", "name", "the name of a tool", name, str)
         return self.facts.wire_name(name)
 
-    def tool_choice(self, requirement: Any) -> C:
+    def tool_choice(self, requirement: object) -> C:
         """Say what the model is asked to do, for the request field that holds the choice of a tool.
 
         Args:
@@ -228,7 +228,7 @@ class Dialect(Generic[C]):
         """
         return self.choice(choice_of(requirement, self.facts))
 
-    def answer_format(self, answer: Any) -> JsonObject:
+    def answer_format(self, answer: object) -> JsonObject:
         """Hold the text of the model to the schema of a final answer: the request fields for it.
 
         Args:
@@ -252,7 +252,7 @@ class Dialect(Generic[C]):
         """Whether the provider has a strict mode, which then holds for answers too."""
         return self.facts.strictness is not None
 
-    def decode(self, response: Mapping[str, Any]) -> AssistantTurn:
+    def decode(self, response: Mapping[str, object]) -> AssistantTurn:
         """Read a response.
 
         Args:
@@ -278,7 +278,7 @@ class Dialect(Generic[C]):
         """
         return self.turn(response_place(self.facts.name, response, self.tidy))
 
-    def decode_at(self, response: Any, position: str = "") -> AssistantTurn:
+    def decode_at(self, response: object, position: str = "") -> AssistantTurn:
         """Read a response that stands somewhere, which errors then say."""
         return self.turn(response_place(self.facts.name, response, self.tidy, position))
 
@@ -356,7 +356,7 @@ class Dialect(Generic[C]):
         said: list[JsonObject] = request[self.facts.key]
         return said
 
-    def read_history(self, request: Any) -> tuple[Transcript, list[Loss]]:
+    def read_history(self, request: object) -> tuple[Transcript, list[Loss]]:
         """Read a conversation that was kept elsewhere, to go on with it here.
 
         Instructions that a body holds beside its conversation become the first messages.
@@ -455,7 +455,7 @@ class Dialect(Generic[C]):
                 _add(body, key, value)
         return EncodedRequest(body, draft.losses)
 
-    def check(self, request: Any, *, host: Host | None = None) -> list[Violation]:
+    def check(self, request: object, *, host: Host | None = None) -> list[Violation]:
         """Find what a conversation breaks of the provider's rules.
 
         Args:
@@ -473,7 +473,7 @@ class Dialect(Generic[C]):
         """
         return self.at(host).form.check(request)
 
-    def repair(self, request: Any, *, host: Host | None = None) -> tuple[Any, list[Change]]:
+    def repair(self, request: object, *, host: Host | None = None) -> tuple[Any, list[Change]]:
         """Fix a conversation so that `check` finds nothing.
 
         A call that nobody answered gets a result that says that its outcome is unknown.
@@ -531,7 +531,7 @@ class Draft(Generic[C]):
         self,
         rendering: type[R],
         *cached_by: str,
-        found: Any = None,
+        found: object = None,
         start: int = 0,
         whole: bool = False,
     ) -> R:

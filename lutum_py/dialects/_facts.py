@@ -85,7 +85,7 @@ class Facts:
         """Tell whether the provider takes a name of a tool."""
         return isinstance(name, str) and self.tool_names.fullmatch(name) is not None
 
-    def wire_name(self, name: Any) -> str:
+    def wire_name(self, name: object) -> str:
         """Return the name under which a tool goes out: its own, or its stand-in.
 
         Args:
@@ -95,7 +95,7 @@ class Facts:
             return str(name)
         return stand_in(name if isinstance(name, str) else shorten(name))
 
-    def takes_id(self, given: Any) -> bool:
+    def takes_id(self, given: object) -> bool:
         """Tell whether the provider takes the id of a call from another."""
         return self.call_ids.fullmatch(str(given)) is not None
 

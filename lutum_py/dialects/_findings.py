@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from .._text.json import JsonObject
 from ..window import Cache
@@ -102,7 +101,7 @@ class EncodedRequest(JsonObject):
 
     losses: tuple[Loss, ...]
 
-    def __init__(self, body: Mapping[str, Any], losses: Iterable[Loss] = ()) -> None:
+    def __init__(self, body: Mapping[str, object], losses: Iterable[Loss] = ()) -> None:
         super().__init__(body)
         self.losses = tuple(losses)
 

@@ -50,7 +50,7 @@ _TO_CALLS: Final = frozenset({"messages", "input", "tool_calls", "function", "fu
 
 # vLLM, llama.cpp and Ollama parse the arguments in a history, and refuse what they cannot parse:
 # vllm-project/vllm#43995, ggml-org/llama.cpp#25510.
-def with_json_arguments(request: Any) -> Any:
+def with_json_arguments(request: object) -> Any:
     """Let all arguments be JSON objects, for a host that parses what is sent back to it.
 
     A model may write arguments that are no JSON, or that a limit cut off. They go back as they
@@ -155,7 +155,7 @@ def read_parts(content: Any, position: str, history: History) -> Iterator[Part]:
         history.rest(_without_auto(part), ("type", kind, *known), where)
 
 
-def _named_file(where: str, fields: Mapping[str, Any], history: History) -> Iterator[Attachment]:
+def _named_file(where: str, fields: Mapping[str, object], history: History) -> Iterator[Attachment]:
     """Read a file that goes with its name, as data or by its address."""
     url = fields.get("file_data") or fields.get("file_url")
     for file in history.file(where, url=url, media_type="file", name=fields.get("filename")):
@@ -166,7 +166,7 @@ def _named_file(where: str, fields: Mapping[str, Any], history: History) -> Iter
 
 # `detail` is written as "auto" by this library too, and says what leaving it out says. Were it a
 # loss, each picture of our own that comes back would be reported as damaged.
-def _without_auto(fields: Mapping[str, Any]) -> JsonObject:
+def _without_auto(fields: Mapping[str, object]) -> JsonObject:
     """Leave out the detail of a picture where it says what goes without saying."""
     return {key: value for key, value in fields.items() if (key, value) != ("detail", "auto")}
 

@@ -55,7 +55,7 @@ class Repairing:
 
     __slots__ = ("_changes", "_is_look", "_taken", "_violations", "body", "facts", "items")
 
-    def __init__(self, facts: Facts, body: Mapping[str, Any], *, is_look: bool = False) -> None:
+    def __init__(self, facts: Facts, body: Mapping[str, object], *, is_look: bool = False) -> None:
         self.items: list[Any] = []
         self.body = body
         self.facts = facts
@@ -88,7 +88,7 @@ class Repairing:
         self._violations.append(Violation(position, rule, problem, remedy))
         self._changes.append(Change(position, rule, what, is_repaired))
 
-    def drop_unknown(self, position: str, item: Any, roles: Iterable[str]) -> None:
+    def drop_unknown(self, position: str, item: object, roles: Iterable[str]) -> None:
         """Note a message whose role is unknown.
 
         Args:
@@ -107,7 +107,7 @@ class Repairing:
 
     # The first look reads what the caller holds, and may not copy it: that is what it saves. As it
     # ends with the first breach, before anything is repaired, it needs no copy either.
-    def own(self, item: Any) -> Any:
+    def own(self, item: object) -> Any:
         """Return an item as a breach in it may be repaired: a copy, but for the first look."""
         return item if self._is_look else copy_json(item)
 
@@ -144,7 +144,7 @@ class Repairing:
             f"put the {word} where its call stands",
         )
 
-    def unanswered(self, position: str, call: Any, remedy: str) -> None:
+    def unanswered(self, position: str, call: object, remedy: str) -> None:
         """Note a call that nobody answered, which gets a result that says so.
 
         Args:
@@ -186,7 +186,7 @@ class Repairing:
         )
         holder[key] = made
 
-    def is_well_written(self, call: Mapping[str, Any], key: str) -> bool:
+    def is_well_written(self, call: Mapping[str, object], key: str) -> bool:
         """Tell whether a call has a name that the provider takes, and arguments that are text."""
         return isinstance(call.get(key), str) and self.takes(call.get("name"))
 
@@ -246,7 +246,7 @@ class Repairing:
         )
         call[key] = sent
 
-    def repair_name(self, result: JsonObject, name: Any, position: str) -> None:
+    def repair_name(self, result: JsonObject, name: object, position: str) -> None:
         """Let a result have the name of the tool that was called.
 
         Args:
@@ -279,7 +279,7 @@ class Breach(Exception):
     """Ends the first look at a request: there is something to be repaired."""
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Return anything that stands where text belongs as text."""
     if isinstance(value, str):
         return value
@@ -325,18 +325,18 @@ class Form:
     elsewhere: tuple[str, ...] = ()
     whole: tuple[Callable[[JsonObject, Repairing], None], ...] = ()
 
-    def check(self, request: Any) -> list[Violation]:
+    def check(self, request: object) -> list[Violation]:
         """Find what a request breaks of the provider's rules."""
         return [] if self._is_sound(request) else self._repaired(request)[1].violations
 
-    def repair(self, request: Any) -> tuple[Any, list[Change]]:
+    def repair(self, request: object) -> tuple[Any, list[Change]]:
         """Return a repaired copy of a request, and what was changed."""
         if self._is_sound(request):
             return copy_json(request), []
         repaired, repairing = self._repaired(request)
         return repaired, repairing.changes
 
-    def _is_sound(self, request: Any) -> bool:
+    def _is_sound(self, request: object) -> bool:
         """Tell without a copy whether nothing is broken; False if it takes a closer look."""
         is_in_order = self.is_in_order
         if is_in_order is None or not (is_mapping(request) or is_sequence(request)):
@@ -357,7 +357,7 @@ class Form:
         except (Breach, RecursionError):
             return False
 
-    def _repaired(self, request: Any) -> tuple[Any, Repairing]:
+    def _repaired(self, request: object) -> tuple[Any, Repairing]:
         body: Mapping[str, Any] = request if is_mapping(request) else {}
         if is_mapping(request) or is_sequence(request):
             repairing = Repairing(self.facts, body)
@@ -381,7 +381,7 @@ class Form:
     # The list is repaired first and the body around it last, because a repair may leave the list as
     # it was: then what goes back is a plain copy, equal to what came, and nobody has to wonder what
     # was changed.
-    def _of(self, request: Any, repairing: Repairing) -> Any:
+    def _of(self, request: object, repairing: Repairing) -> Any:
         owned = copy_json(request)
         whole: JsonObject | None = owned if is_object(owned) else None
         listed, is_needed = self._listed(owned)
@@ -403,7 +403,7 @@ class Form:
         return whole
 
     def _fix_whole(
-        self, body: Mapping[str, Any], items: list[Any] | None, repairing: Repairing
+        self, body: Mapping[str, object], items: list[object] | None, repairing: Repairing
     ) -> None:
         if not self.whole:
             return
@@ -417,14 +417,14 @@ class Form:
                 del body[field]
             body.update(request)
 
-    def _listed(self, request: Any) -> tuple[Any, bool]:
+    def _listed(self, request: object) -> tuple[Any, bool]:
         """Return what is in place of the list, and whether there has to be something."""
         if not is_mapping(request):
             return request, True
         is_needed = all(request.get(key) is None for key in self.elsewhere)
         return request.get(self.facts.key), is_needed
 
-    def _items(self, listed: Any, is_needed: bool, repairing: Repairing) -> list[Any] | None:
+    def _items(self, listed: object, is_needed: bool, repairing: Repairing) -> list[Any] | None:
         """Return the items as a list; None if there is nothing to look at, and no need of it."""
         if is_sequence(listed):
             if listed or not is_needed:
@@ -453,7 +453,7 @@ class Form:
         return []
 
 
-def _sendable(request: Any, key: str, repairing: Repairing) -> Any:
+def _sendable(request: object, key: str, repairing: Repairing) -> Any:
     """Take out of a request what UTF-8 cannot carry; give it back itself where there is nothing."""
     found = list(halves_in(request, key if is_sequence(request) else ""))
     for position in found:
@@ -471,7 +471,7 @@ _STEP: Final = re.compile(r"\w+|\[\]")
 _UPPER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def declared_names(facts: Facts, body: Any) -> Iterator[tuple[Any, str | int, str]]:
+def declared_names(facts: Facts, body: object) -> Iterator[tuple[Any, str | int, str]]:
     """Find the names of the tools on offer, and of those that are asked for.
 
     Args:
@@ -485,7 +485,7 @@ def declared_names(facts: Facts, body: Any) -> Iterator[tuple[Any, str | int, st
         yield from along(way, body)
 
 
-def along(way: str, body: Any) -> Iterator[tuple[Any, str | int, str]]:
+def along(way: str, body: object) -> Iterator[tuple[Any, str | int, str]]:
     """Follow a way through a body, which may be broken.
 
     Args:
@@ -503,7 +503,7 @@ def along(way: str, body: Any) -> Iterator[tuple[Any, str | int, str]]:
     return _along(_STEP.findall(way), body, "")
 
 
-def _along(steps: list[str], value: Any, position: str) -> Iterator[tuple[Any, str | int, str]]:
+def _along(steps: list[str], value: object, position: str) -> Iterator[tuple[Any, str | int, str]]:
     # A way is followed as it was written, without knowing what is there: what is broken on it,
     # as a list in place of an object, gives nothing and is noted by whoever fixes that part.
     for key, inner, where in _next(steps[0], value, position):
@@ -516,7 +516,7 @@ def _along(steps: list[str], value: Any, position: str) -> Iterator[tuple[Any, s
             yield from _along(steps[1:], inner, where)
 
 
-def _next(step: str, value: Any, position: str) -> Iterator[tuple[str | int, Any, str]]:
+def _next(step: str, value: object, position: str) -> Iterator[tuple[str | int, Any, str]]:
     if step == "[]":
         for index, inner in enumerate(value if is_sequence(value) else ()):
             yield index, inner, f"{position}[{index}]"
@@ -927,7 +927,7 @@ def cache_marks(marker: str, *ways: str) -> Callable[[JsonObject, Repairing], No
     return rule
 
 
-def marks_in(request: Any, marker: str, ways: tuple[str, ...]) -> list[tuple[Any, Any, str]]:
+def marks_in(request: object, marker: str, ways: tuple[str, ...]) -> list[tuple[Any, Any, str]]:
     """Find the blocks with a mark: what holds each, where, and where that is in the request."""
     return [
         (holder, place, position)

@@ -253,7 +253,7 @@ class StreamReader(ABC):
         # Whether the event was parsed here, so that nobody else can change what it holds.
         self._is_own = False
 
-    def feed(self, event: Mapping[str, Any] | str | bytes) -> list[StreamEvent]:
+    def feed(self, event: Mapping[str, object] | str | bytes) -> list[StreamEvent]:
         """Read one event.
 
         Args:
@@ -286,7 +286,7 @@ class StreamReader(ABC):
                     return []
         return self._read(fields, event)
 
-    def _read(self, fields: Any, event: Any) -> list[StreamEvent]:
+    def _read(self, fields: Any, event: object) -> list[StreamEvent]:
         number = self._number
         self._number = number + 1
         self._is_own = fields is not event
@@ -436,7 +436,7 @@ class StreamReader(ABC):
             dialect=self.dialect,
         )
 
-    def _kept(self, value: Any) -> Any:
+    def _kept(self, value: object) -> Any:
         """Return what is in the present event as the turn may keep it: nobody else changes it."""
         return value if self._is_own else copy_json(value)
 

@@ -89,7 +89,7 @@ def as_object(arguments: str) -> Any:
     return data if is_object(data) else {}
 
 
-def said_call(id: Any, name: Any, arguments: Any) -> Said:
+def said_call(id: object, name: object, arguments: object) -> Said:
     """Make a call of what is in a message, which may be anything."""
     text = arguments if isinstance(arguments, str) else compact_json(arguments)
     return Said(text, str(name), id if isinstance(id, str) and id else None)
@@ -101,16 +101,16 @@ def halves(text: str) -> Iterator[str]:
     return (piece for piece in (text[:middle], text[middle:]) if piece)
 
 
-def of_role(messages: Iterable[Any], role: str) -> Iterator[JsonObject]:
+def of_role(messages: Iterable[object], role: str) -> Iterator[JsonObject]:
     """Return the messages of one role."""
     return (each for each in objects(list(messages)) if each.get("role") == role)
 
 
-def objects(value: Any) -> list[JsonObject]:
+def objects(value: object) -> list[JsonObject]:
     """Return the objects in a list; none if it is not a list."""
     return [each for each in value if is_object(each)] if is_array(value) else []
 
 
-def object_of(value: Any) -> JsonObject:
+def object_of(value: object) -> JsonObject:
     """Return an object; an empty one for anything else."""
     return value if is_object(value) else {}

@@ -109,15 +109,15 @@ class BlockForm:
 
     # One `read` for all three, and not three functions a wire: telling a block is the same look at
     # its `type` or its keys each time, and the three answers can then never disagree.
-    def text_in(self, block: Any) -> Any:
+    def text_in(self, block: object) -> Any:
         """Return the text of a block; None for any other."""
         return (self.read(block) or NOTHING)[0]
 
-    def call_in(self, block: Any) -> Fields:
+    def call_in(self, block: object) -> Fields:
         """Return the fields of a call that the program answers; None for any other block."""
         return (self.read(block) or NOTHING)[1]
 
-    def result_in(self, block: Any) -> Fields:
+    def result_in(self, block: object) -> Fields:
         """Return the fields of the program's answer; None for any other block."""
         return (self.read(block) or NOTHING)[2]
 
@@ -190,7 +190,7 @@ class BlockRendering(FrontRendering):
     form: ClassVar[BlockForm]
     growing = (*FrontRendering.growing, "_blank_ends")
 
-    def __init__(self, model: ModelNames = None, found: Any = None) -> None:
+    def __init__(self, model: ModelNames = None, found: object = None) -> None:
         super().__init__(model, found)
         # Where turns end with white space: the message, and the block in it.
         self._blank_ends: list[tuple[int, int]] = []
@@ -274,7 +274,7 @@ class BlockRendering(FrontRendering):
                 self._blank_ends.append((len(self.said) - 1, len(self.said[-1]["content"]) - 1))
 
     def _sent_back(
-        self, turn: AssistantTurn, content: Sequence[Mapping[str, Any]], position: str
+        self, turn: AssistantTurn, content: Sequence[Mapping[str, object]], position: str
     ) -> list[Mapping[str, Any]]:
         text_in = self.form.text_in
         declined = self.form.declined(content)
@@ -316,11 +316,11 @@ class BlockRendering(FrontRendering):
         """Tell whether the model that made a turn would refuse its reasoning now."""
 
     @abstractmethod
-    def _content_of(self, payload: Mapping[str, Any]) -> Any:
+    def _content_of(self, payload: Mapping[str, object]) -> Any:
         """Return what was said in a response: blocks, or text in their place."""
 
     @abstractmethod
-    def _replayed(self, block: Mapping[str, Any]) -> JsonObject:
+    def _replayed(self, block: Mapping[str, object]) -> JsonObject:
         """Copy a block of a response as the API takes it back."""
 
     @abstractmethod

@@ -81,7 +81,7 @@ def _blocks(
     odd: list[int],
     unpaired: Mapping[tuple[int, int], tuple[str, str]],
     index: int,
-    message: Mapping[str, Any],
+    message: Mapping[str, object],
     role: str,
     number: int,
 ) -> list[Block]:
@@ -282,7 +282,7 @@ def _key(form: BlockForm, block: Block) -> str | None:
     return _text((fields or {}).get(key))
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return str(value) if value else None
 
 

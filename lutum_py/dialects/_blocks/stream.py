@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any
 
 from ... import AssistantTurn, ToolMetadata, Usage
 from ..._text.json import JsonObject, is_sequence, parse_json
@@ -137,7 +136,7 @@ class BlockStream(StreamReader):
         return [state for _, state in numbered]
 
     def _begin_call(
-        self, state: BlockState, call: Place, call_id: str | None, message_id: Any
+        self, state: BlockState, call: Place, call_id: str | None, message_id: object
     ) -> CallStarted:
         name = name_of(call)
         response_id = message_id if isinstance(message_id, str) else None

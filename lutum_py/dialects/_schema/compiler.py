@@ -213,7 +213,7 @@ def _compiled(definition: ToolDef, facts: SchemaFacts, strict: bool) -> Compiled
     return CompiledSchema(schema=schema, decoder=decoder, losses=tuple(losses))
 
 
-def _as_it_is(arguments: Any) -> Any:
+def _as_it_is(arguments: object) -> Any:
     return arguments
 
 

@@ -153,7 +153,7 @@ class _Copier:
             plain = {"$ref": DEFS + self._names["#"]}
         return {**plain, "$defs": defs} if defs else plain
 
-    def copy(self, node: Any) -> Any:
+    def copy(self, node: object) -> Any:
         if not is_mapping(node):
             return node
         # Before the draft of 2019, whatever was beside a reference was ignored. It must not begin
@@ -209,7 +209,7 @@ class _Copier:
             text = "which of the schemas of its name is meant, by the way there, is checked locally"
             self._losses.append(SchemaLoss("", keyword, text))
 
-    def _define(self, reference: str, name: str, part: Any) -> None:
+    def _define(self, reference: str, name: str, part: object) -> None:
         name = _SPECIAL.sub("_", name)
         while name in self._waiting:
             name += "_"
@@ -532,7 +532,7 @@ class Writer(ABC):
             yield from self._parts(resolve(part, self.defs), path)
 
 
-def refused_keys(schema: Any, taken: re.Pattern[str] | None) -> dict[str, str]:
+def refused_keys(schema: object, taken: re.Pattern[str] | None) -> dict[str, str]:
     """Return the keys of a schema's properties that a provider refuses, with their stand-ins."""
     properties = schema.get("properties") if is_mapping(schema) else None
     if taken is None or not is_mapping(properties):
@@ -554,7 +554,7 @@ def with_keys_sent(schema: JsonSchema, refused: Mapping[str, str]) -> JsonSchema
     return {**schema, "properties": properties, **sent}
 
 
-def _named(key: str, node: Any) -> Any:
+def _named(key: str, node: object) -> Any:
     """Let the text of a property begin with its own key."""
     if not is_mapping(node):
         return node
@@ -562,7 +562,7 @@ def _named(key: str, node: Any) -> Any:
     return {**node, "description": f"{key}: {about}" if about else key}
 
 
-def without_stand_ins(arguments: Any, refused: Mapping[str, str]) -> Any:
+def without_stand_ins(arguments: object, refused: Mapping[str, str]) -> Any:
     """Put the keys themselves where arguments have their stand-ins, in JSON text or a dict."""
     if isinstance(arguments, str):
         try:

@@ -70,7 +70,7 @@ class History:
     def __init__(
         self,
         facts: Facts,
-        request: Any,
+        request: object,
         *,
         decode: Callable[[Any, str], AssistantTurn],
         is_rejoined: bool = False,
@@ -95,7 +95,7 @@ class History:
             if message is not None:
                 yield f"{self._key}[{index}]", message
 
-    def as_json(self, read: Callable[[Any], T], value: Any, where: str) -> T:
+    def as_json(self, read: Callable[[Any], T], value: object, where: str) -> T:
         """Read a value with a function that raises where JSON cannot carry it.
 
         Raises:
@@ -124,11 +124,11 @@ class History:
         self,
         where: str,
         *,
-        url: Any = None,
-        data: Any = None,
-        mime_type: Any = None,
+        url: object = None,
+        data: object = None,
+        mime_type: object = None,
         media_type: MediaType | None = None,
-        name: Any = None,
+        name: object = None,
     ) -> Iterator[Attachment]:
         """Yield the attachment that a part of a message is; nothing if it cannot be held.
 
@@ -169,7 +169,7 @@ class History:
             what = "a message holds a text and then its files"
             self.lose(position, f"it comes back as {len(groups)} messages, because {what}")
 
-    def respond(self, response: Mapping[str, Any], position: str) -> None:
+    def respond(self, response: Mapping[str, object], position: str) -> None:
         """Take what the model said, put into a response; results for its calls may follow.
 
         Raises:

@@ -68,7 +68,7 @@ def _no_tools(given: str) -> MisuseError:
     )
 
 
-def choice_of(requirement: ToolChoice | Any, facts: Facts) -> ToolChoice:
+def choice_of(requirement: ToolChoice | object, facts: Facts) -> ToolChoice:
     """Take a `ToolChoice`, or a requirement that has one, by the names that go out.
 
     Raises:
@@ -116,7 +116,7 @@ def schema_losses(definition: ToolDef, facts: Facts, strict: bool = False) -> It
         yield Loss(f"tools.{definition.name}{path}", loss.text)
 
 
-def answer_schema(answer: Any, facts: Facts, *, strict: bool) -> tuple[ToolDef, JsonSchema]:
+def answer_schema(answer: object, facts: Facts, *, strict: bool) -> tuple[ToolDef, JsonSchema]:
     """Return the definition of a final answer, and its schema as the dialect writes it.
 
     Args:

@@ -97,7 +97,7 @@ def total(*counts: int | None) -> int | None:
     return found
 
 
-def text_or_none(value: Any) -> str | None:
+def text_or_none(value: object) -> str | None:
     """Take a text that is not empty; None for anything else."""
     return value if isinstance(value, str) and value else None
 
@@ -216,7 +216,7 @@ class Place:
 
 
 def response_place(
-    dialect: str, response: Any, tidy: Callable[[Any], Any], position: str = ""
+    dialect: str, response: object, tidy: Callable[[Any], Any], position: str = ""
 ) -> Place:
     """Begin to read a response: a tidy copy of it that can be stored and sent back.
 
@@ -260,7 +260,7 @@ def is_tidy_json(payload: JsonObject, untidy: tuple[bytes, ...]) -> bool:
     return not (is_odd or any(map(text.__contains__, untidy)))
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     """Tell at a glance, as every response is read, that there is nothing odd in it."""
     try:
         # One pass of pydantic in Rust and three searches in bytes, in place of a walk through
@@ -301,7 +301,7 @@ def fault(place: Place) -> DialectError:
     return place.error("it cannot be kept as JSON")
 
 
-def read_event(dialect: str, event: Any, number: int) -> Place:
+def read_event(dialect: str, event: object, number: int) -> Place:
     """Begin to read one event of a stream, given as a dict or as the text of its `data:`.
 
     Args:
@@ -331,7 +331,7 @@ def read_event(dialect: str, event: Any, number: int) -> Place:
     return place
 
 
-def caller_of(call: Mapping[str, Any]) -> str | None:
+def caller_of(call: Mapping[str, object]) -> str | None:
     """Return the id of the item that made a call; None if the model made it itself.
 
     Example:
@@ -410,7 +410,7 @@ def turn_from(
     *,
     calls: Iterable[WireCall] = (),
     model_at: str = "model",
-    refusal: Any = None,
+    refusal: object = None,
     is_ended: bool = True,
 ) -> AssistantTurn:
     """Make the turn of a response, from what was read of it.
@@ -570,14 +570,14 @@ def without_nulls(
     return plain(value)
 
 
-def with_nulls(value: Any) -> Any:
+def with_nulls(value: object) -> Any:
     """Copy a payload as it is, and refuse what is not JSON as `without_nulls` does."""
     return without_nulls(value, _EVERYTHING)
 
 
 # The look by which a payload is taken for plain is pydantic's, which writes sets, decimals and much
 # else as if JSON had them; a transcript with one in it could not be saved.
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return what is neither object nor array as JSON has it: of a time, SDKs make an object.
 
     Raises:
@@ -628,7 +628,7 @@ def rendered_items(
 
 # What is passed by mistake is mostly a step too early: a round or a plan that was not resolved.
 # Those classes import this package, so they are told by what they have and not by their type.
-def _refusal(items: Any) -> str | None:
+def _refusal(items: object) -> str | None:
     """Say what to pass instead; a class far above is told by what it has."""
     name = type(items).__name__
     if isinstance(items, AssistantTurn | ToolResult | Message):

@@ -142,7 +142,7 @@ def plan_of(value: Any) -> Plan:
         way.append(key)
 
 
-def _held(value: JsonObject | list[Any]) -> list[tuple[str | int, Any]]:
+def _held(value: JsonObject | list[object]) -> list[tuple[str | int, Any]]:
     entries: Iterable[tuple[str | int, Any]]
     entries = value.items() if isinstance(value, dict) else enumerate(value)
     return [(key, part) for key, part in entries if part.__class__ in (dict, list)]
@@ -256,7 +256,7 @@ class Rendering(ABC):
     growing: ClassVar[tuple[str, ...]] = ("said", "losses", "ids", "loaded")
     """What a fork has a copy of, since it goes on growing here."""
 
-    def __init__(self, model: ModelNames = None, found: Any = None) -> None:
+    def __init__(self, model: ModelNames = None, found: object = None) -> None:
         self.said: list[JsonObject] = []
         self.losses: list[Loss] = []
         self.ids: WireIds = WireIds(self.facts)
@@ -277,7 +277,7 @@ class Rendering(ABC):
         cls,
         items: Iterable[TranscriptItem],
         model: ModelNames = None,
-        found: Any = None,
+        found: object = None,
         start: int = 0,
         whole: bool = False,
     ) -> Self:
@@ -494,7 +494,7 @@ class FrontRendering(Rendering):
     # the rendering that is kept.
     growing: ClassVar[tuple[str, ...]] = (*Rendering.growing, "system", "_results", "_of_user")
 
-    def __init__(self, model: ModelNames = None, found: Any = None) -> None:
+    def __init__(self, model: ModelNames = None, found: object = None) -> None:
         super().__init__(model, found)
         self.system: list[str] = []
         self._results: list[JsonObject] = []

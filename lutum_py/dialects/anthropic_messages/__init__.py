@@ -19,7 +19,7 @@ guides to tool use, extended thinking and prompt caching.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ... import ToolDef
 from ..._text.json import JsonObject

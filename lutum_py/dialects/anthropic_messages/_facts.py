@@ -23,11 +23,11 @@ PROGRAM: Final = "code_execution_20260120"
 _BLOCKS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 
 
-def _is_own_item(item: Mapping[str, Any]) -> bool:
+def _is_own_item(item: Mapping[str, object]) -> bool:
     return any(block.get("type") in _BLOCKS for block in objects_in(item.get("content")))
 
 
-def _is_own_body(body: Mapping[str, Any]) -> bool:
+def _is_own_body(body: Mapping[str, object]) -> bool:
     tools, system = objects_in(body.get("tools")), body.get("system")
     return (
         isinstance(system, str)

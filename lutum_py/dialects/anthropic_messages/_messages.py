@@ -91,7 +91,7 @@ class Rendering(BlockRendering):
             if self.lasting is not None and self.lasting[0] > index:
                 self.lasting = (self.lasting[0] - 1, self.lasting[1])
 
-    def _content_of(self, payload: Mapping[str, Any]) -> Any:
+    def _content_of(self, payload: Mapping[str, object]) -> Any:
         return payload["content"]
 
     def _is_reasoning_void(self, turn: AssistantTurn) -> bool:
@@ -99,7 +99,7 @@ class Rendering(BlockRendering):
         is_bound = turn.model is None or "claude" in turn.model.lower()
         return self.is_changed_before and not self.whole and is_bound
 
-    def _replayed(self, block: Mapping[str, Any]) -> JsonObject:
+    def _replayed(self, block: Mapping[str, object]) -> JsonObject:
         replayed: JsonObject = copy_json(block)
         for citation in objects_in(replayed.get("citations")):
             make_sendable(citation)
@@ -154,13 +154,13 @@ def _source(attachment: Attachment) -> JsonObject | None:
     return None
 
 
-def is_manual(extra: Mapping[str, Any]) -> bool:
+def is_manual(extra: Mapping[str, object]) -> bool:
     """Tell whether a request asks for thinking with a budget, which newer models do not take."""
     thinking = extra.get("thinking")
     return is_mapping(thinking) and thinking.get("type") == "enabled"
 
 
-def called_from(offer: list[JsonObject], extra: Mapping[str, Any]) -> list[JsonObject]:
+def called_from(offer: list[JsonObject], extra: Mapping[str, object]) -> list[JsonObject]:
     """Let the tools on offer be called from the version of code execution that a request has."""
     # A tool that programs may call names the version of what runs them. Which one the request has
     # is in the extras, {"tools": [{"type": "code_execution_20260120", ...}]}, and only the user
@@ -184,13 +184,13 @@ def read_history(history: History) -> None:
     read_messages(history, BLOCKS, _parts, _answer, lambda content: {"content": content, **kept})
 
 
-def _answer(block: Mapping[str, Any], position: str, history: History) -> None:
+def _answer(block: Mapping[str, object], position: str, history: History) -> None:
     said = _parts(block.get("content"), f"{position}.content", history)
     history.answer(said, position, is_error=bool(block.get("is_error")))
     history.rest(block, ("type", "tool_use_id", "content", "is_error"), position)
 
 
-def _parts(content: Any, position: str, history: History) -> Iterator[Part]:
+def _parts(content: object, position: str, history: History) -> Iterator[Part]:
     if isinstance(content, str):
         yield content
     elif is_sequence(content):

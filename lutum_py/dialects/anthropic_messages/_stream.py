@@ -184,6 +184,6 @@ class StreamDecoder(BlockStream):
         return turn_of(response_place(NAME, self._payload(message), tidy))
 
 
-def _said(fields: Mapping[str, Any]) -> JsonObject:
+def _said(fields: Mapping[str, object]) -> JsonObject:
     """Return the fields that are not null."""
     return {key: value for key, value in fields.items() if value is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ... import AssistantTurn, Usage
 from ..._text.json import JsonObject, compact_json
@@ -58,7 +58,7 @@ def _usage(usage: Usage) -> JsonObject:
     }
 
 
-def _events(response: Mapping[str, Any]) -> Iterator[JsonObject]:
+def _events(response: Mapping[str, object]) -> Iterator[JsonObject]:
     if response.get("type") == "error":
         yield dict(response)
         return
@@ -90,7 +90,7 @@ def _events(response: Mapping[str, Any]) -> Iterator[JsonObject]:
     yield {"type": "message_stop"}
 
 
-def _said(messages: Iterable[Any]) -> Iterator[Said]:
+def _said(messages: Iterable[object]) -> Iterator[Said]:
     for message in of_role(messages, "assistant"):
         content = message.get("content")
         if isinstance(content, str):

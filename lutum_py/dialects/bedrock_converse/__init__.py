@@ -19,7 +19,7 @@ service model in botocore.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ... import ToolDef
 from ..._text.json import JsonObject, compact_json, is_mapping

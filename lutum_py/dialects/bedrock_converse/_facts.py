@@ -79,7 +79,7 @@ def name_of(attachment: Attachment) -> str:
     return allowed_name(stem[0] or stem[2])
 
 
-def allowed_name(name: Any) -> str:
+def allowed_name(name: object) -> str:
     """Return a name as the API takes it: itself, or what is left of it without what is refused."""
     text = name if isinstance(name, str) else ""
     return _ODD.sub(" ", text).strip()[:_LONGEST].strip() or UNNAMED
@@ -126,7 +126,7 @@ FREE: Final = frozenset(
 """The fields that hold what somebody else wrote."""
 
 
-def with_bytes(value: Any) -> Any:
+def with_bytes(value: object) -> Any:
     r"""Copy a body, or messages, for boto3: with bytes where JSON has base64.
 
     Args:
@@ -144,14 +144,14 @@ def with_bytes(value: Any) -> Any:
     return [with_bytes(item) for item in value] if is_sequence(value) else value
 
 
-def _decoded(text: Any) -> Any:
+def _decoded(text: object) -> Any:
     try:
         return base64.b64decode(text, validate=True) if isinstance(text, str) else text
     except binascii.Error:
         return text  # the SDK says what it thinks of it
 
 
-def without_bytes(value: Any) -> Any:
+def without_bytes(value: object) -> Any:
     """Copy what boto3 gave, with base64 where it has bytes."""
     if isinstance(value, bytes | bytearray):
         return base64.b64encode(value).decode("ascii")
@@ -166,14 +166,14 @@ _BLOCKS: Final = frozenset({"text", "toolUse", "toolResult", "reasoningContent",
 _FIELDS: Final = ("inferenceConfig", "guardrailConfig", "additionalModelRequestFields")
 
 
-def _is_own_item(item: Mapping[str, Any]) -> bool:
+def _is_own_item(item: Mapping[str, object]) -> bool:
     return any(
         "type" not in block and not _BLOCKS.isdisjoint(block)
         for block in objects_in(item.get("content"))
     )
 
 
-def _is_own_body(body: Mapping[str, Any]) -> bool:
+def _is_own_body(body: Mapping[str, object]) -> bool:
     config = body.get("toolConfig")
     return (
         any(key in body for key in _FIELDS)

@@ -34,7 +34,7 @@ class Rendering(BlockRendering):
     form = BLOCKS
     growing = (*BlockRendering.growing, "_names")
 
-    def __init__(self, model: ModelNames = None, found: Any = None) -> None:
+    def __init__(self, model: ModelNames = None, found: object = None) -> None:
         super().__init__(model, found)
         self._names: dict[str, int] = {}
 
@@ -56,7 +56,7 @@ class Rendering(BlockRendering):
     def _content_of(self, payload: Mapping[str, Any]) -> Any:
         return payload["output"]["message"]["content"]
 
-    def _replayed(self, block: Mapping[str, Any]) -> JsonObject:
+    def _replayed(self, block: Mapping[str, object]) -> JsonObject:
         replayed: JsonObject = copy_json(block)
         if "toolUse" in replayed and "type" not in replayed["toolUse"]:
             send_as_object(replayed["toolUse"], "input")
@@ -96,7 +96,7 @@ def read_history(history: History) -> None:
     read_messages(history, BLOCKS, _parts, _answer, _response)
 
 
-def _response(content: Any) -> JsonObject:
+def _response(content: object) -> JsonObject:
     return {"output": {"message": {"role": "assistant", "content": content}}}
 
 
@@ -114,7 +114,7 @@ def _answer(block: Mapping[str, Any], position: str, history: History) -> None:
     history.rest(result, ("toolUseId", "content", "status"), where)
 
 
-def _parts(content: Any, position: str, history: History) -> Iterator[Part]:
+def _parts(content: object, position: str, history: History) -> Iterator[Part]:
     for index, block in enumerate(content if is_sequence(content) else ()):
         where = f"{position}[{index}]"
         kind = next(iter(block), "") if is_mapping(block) else ""
@@ -129,7 +129,7 @@ def _parts(content: Any, position: str, history: History) -> Iterator[Part]:
 
 
 def _file(
-    kind: str, fields: Mapping[str, Any], where: str, history: History
+    kind: str, fields: Mapping[str, object], where: str, history: History
 ) -> Iterator[Attachment]:
     source = fields.get("source")
     held: Mapping[str, Any] = source if is_mapping(source) else {}

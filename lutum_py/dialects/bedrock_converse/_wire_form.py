@@ -76,7 +76,7 @@ def _events(response: Mapping[str, Any]) -> Iterator[JsonObject]:
 _NO_USAGE: Final = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
 
 
-def _said(messages: Iterable[Any]) -> Iterator[Said]:
+def _said(messages: Iterable[object]) -> Iterator[Said]:
     for message in of_role(messages, "assistant"):
         for block in objects(message.get("content")):
             call = object_of(block.get("toolUse"))

@@ -27,7 +27,7 @@ calling and thought signatures.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ... import ToolDef, ToolResult
 from ..._text.json import JsonObject

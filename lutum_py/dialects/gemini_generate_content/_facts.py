@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from .._facts import Facts
 from .._schema.compiler import gemini_schema
@@ -13,11 +13,11 @@ from .._wire.reading import objects_in
 NAME: Final = "gemini_generate_content"
 
 
-def _is_own_item(item: Mapping[str, Any]) -> bool:
+def _is_own_item(item: Mapping[str, object]) -> bool:
     return "parts" in item
 
 
-def _is_own_body(body: Mapping[str, Any]) -> bool:
+def _is_own_body(body: Mapping[str, object]) -> bool:
     tools = objects_in(body.get("tools"))
     fields = ("systemInstruction", "generationConfig")
     return any(key in body for key in fields) or any("functionDeclarations" in t for t in tools)

@@ -231,7 +231,7 @@ def _answer(response: Mapping[str, Any], position: str, history: History) -> Non
     history.rest(response, ("id", "name", "response", "parts"), position)
 
 
-def _said(content: Any, position: str, history: History) -> Iterator[Part]:
+def _said(content: object, position: str, history: History) -> Iterator[Part]:
     """Read what is said in a content, or in an instruction, which may be text or one part."""
     if isinstance(content, str):
         yield content

@@ -71,7 +71,7 @@ class Part(Piece):
             fields["id"] = call.id
 
 
-def _inner(value: Mapping[str, Any], key: str, other: str) -> JsonObject | None:
+def _inner(value: Mapping[str, object], key: str, other: str) -> JsonObject | None:
     found = value.get(key)
     if is_object(found):
         return found
@@ -86,7 +86,7 @@ def read_contents(contents: list[Any], repairing: Repairing) -> list[Spoken[Part
 
 
 def _parts(
-    repairing: Repairing, index: int, content: Mapping[str, Any], role: str, number: int
+    repairing: Repairing, index: int, content: Mapping[str, object], role: str, number: int
 ) -> list[Part]:
     read: list[Part] = []
     parts = content.get("parts")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ... import AssistantTurn, Usage
 from ..._text.json import JsonObject, is_object
@@ -47,7 +47,7 @@ def _usage(usage: Usage) -> JsonObject:
     }
 
 
-def _events(response: Mapping[str, Any]) -> Iterator[JsonObject]:
+def _events(response: Mapping[str, object]) -> Iterator[JsonObject]:
     candidates = objects(response.get("candidates"))
     if not candidates:  # the question was blocked, and nothing was said
         yield dict(response)
@@ -68,7 +68,7 @@ def _events(response: Mapping[str, Any]) -> Iterator[JsonObject]:
     yield {**response, "candidates": [end]}
 
 
-def _said(messages: Iterable[Any]) -> Iterator[Said]:
+def _said(messages: Iterable[object]) -> Iterator[Said]:
     for content in of_role(messages, "model"):
         for part in objects(content.get("parts")):
             call = part.get("functionCall")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from .._facts import Facts
 from .._schema.strict import OPENAI
@@ -15,12 +15,12 @@ NAME: Final = "openai_chat"
 
 # Who guesses the dialect of messages kept elsewhere asks these: plain {"role": "user"} is in
 # several dialects and says nothing, so only what no other dialect has counts.
-def _is_own_item(item: Mapping[str, Any]) -> bool:
+def _is_own_item(item: Mapping[str, object]) -> bool:
     of_calls = "tool_calls" in item or "tool_call_id" in item
     return of_calls or item.get("role") in ("tool", "function")
 
 
-def _is_own_body(body: Mapping[str, Any]) -> bool:
+def _is_own_body(body: Mapping[str, object]) -> bool:
     roles = (message.get("role") for message in objects_in(body.get("messages")))
     tools = objects_in(body.get("tools"))
     return any(role in ("system", "developer") for role in roles) or any(

@@ -41,7 +41,7 @@ _ROLES: Final = frozenset({"system", "developer", "user", "assistant"}) | RESULT
 _SAID: Final = ("content", "tool_calls", "function_call", "audio", "refusal")
 
 
-def read_message(index: int, message: Any, repairing: Repairing) -> JsonObject | None:
+def read_message(index: int, message: object, repairing: Repairing) -> JsonObject | None:
     """Read a message, and fix it as far as that needs no other; None if it is not one.
 
     Args:
@@ -84,7 +84,7 @@ def _result(index: int, message: JsonObject, repairing: Repairing) -> None:
         repairing.rename(message, "name", f"messages[{index}].name")
 
 
-def _content(index: int, message: JsonObject, content: Any, repairing: Repairing) -> None:
+def _content(index: int, message: JsonObject, content: object, repairing: Repairing) -> None:
     parts = content if is_sequence(content) else [content]
     # Hosts send an empty list for an assistant that only calls, and take it back.
     is_silent = message["role"] == "assistant" and parts == []
@@ -153,7 +153,7 @@ def _tool_calls(index: int, message: JsonObject, given: Any, repairing: Repairin
         message["tool_calls"] = calls
 
 
-def _call(call: Any, index: int, number: int, repairing: Repairing) -> bool:
+def _call(call: object, index: int, number: int, repairing: Repairing) -> bool:
     """Fix one call; say whether there is anything to be kept of it."""
     kind = kind_of(call) if is_mapping(call) else "function"
     inner = call.get(kind) if is_mapping(call) else None
@@ -174,7 +174,7 @@ def _call(call: Any, index: int, number: int, repairing: Repairing) -> bool:
     return True
 
 
-def _function_call(index: int, message: JsonObject, call: Any, repairing: Repairing) -> None:
+def _function_call(index: int, message: JsonObject, call: object, repairing: Repairing) -> None:
     if is_object(call) and call.get("name"):
         if not repairing.is_well_written(call, "arguments"):
             repairing.repair_call(call, "arguments", f"messages[{index}].function_call")
@@ -358,17 +358,17 @@ def _calls(message: Mapping[str, Any]) -> list[tuple[int | None, JsonObject, Any
     return found
 
 
-def _key_of_call(place: int | None, call: Mapping[str, Any], name: Any) -> Hashable:
+def _key_of_call(place: int | None, call: Mapping[str, object], name: object) -> Hashable:
     return ("function", str(name)) if place is None else _text(call.get("id"))
 
 
-def _key(message: Mapping[str, Any]) -> Hashable:
+def _key(message: Mapping[str, object]) -> Hashable:
     if message["role"] == "function":
         return ("function", str(message.get("name")))
     return _text(message.get("tool_call_id"))
 
 
-def _text(call_id: Any) -> str | None:
+def _text(call_id: object) -> str | None:
     # Hosts that send no id, or "", get none back: such calls and results meet by their order.
     return str(call_id) if call_id else None
 
@@ -564,7 +564,7 @@ _ARGUMENTS: Final = (
 _LIMIT: Final = "max_completion_tokens"
 
 
-def _of_assistant(request: Mapping[str, Any]) -> Iterator[tuple[JsonObject, str]]:
+def _of_assistant(request: Mapping[str, object]) -> Iterator[tuple[JsonObject, str]]:
     for holder, place, position in along("messages[]", request):
         message = holder[place]
         if is_object(message) and message.get("role") == "assistant":

@@ -141,7 +141,7 @@ class ChoiceState:
         self._of_id: dict[tuple[str, str], _CallState] = {}
         self.finish_reason: str | None = None
 
-    def take(self, place: Place, response_id: Any) -> list[StreamEvent]:
+    def take(self, place: Place, response_id: object) -> list[StreamEvent]:
         """Read one choice of a chunk.
 
         Args:
@@ -308,7 +308,7 @@ class ChoiceState:
         if function is not None:
             self._old_call(function, response_id, events)
 
-    def _reasoning(self, fields: Mapping[str, Any]) -> Iterator[StreamEvent]:
+    def _reasoning(self, fields: Mapping[str, object]) -> Iterator[StreamEvent]:
         shown = ""
         for key in _REASONING:
             value = fields.get(key)
@@ -362,7 +362,7 @@ class ChoiceState:
             parts += group
         return parts
 
-    def _take_audio(self, audio: Mapping[str, Any]) -> Iterator[StreamEvent]:
+    def _take_audio(self, audio: Mapping[str, object]) -> Iterator[StreamEvent]:
         for key, value in audio.items():
             if key in ("data", "transcript") and isinstance(value, str):
                 self._audio.setdefault(key, Pieces()).append(value)
@@ -473,19 +473,19 @@ class ChoiceState:
         elif text:
             events.append(ArgumentsDelta.of(index, text, call.arguments))
 
-    def _logprobs(self, value: Mapping[str, Any]) -> None:
+    def _logprobs(self, value: Mapping[str, object]) -> None:
         kept = self._fields.setdefault("logprobs", {})
         for key, tokens in value.items():
             if is_sequence(tokens):
                 kept.setdefault(key, []).extend(tokens)
 
 
-def _goes_on(known: Any, value: Any) -> bool:
+def _goes_on(known: object, value: object) -> bool:
     """Tell whether a field of a detail, or more of its text, is of the same detail."""
     return isinstance(value, str) if isinstance(known, Pieces) else bool(known == value)
 
 
-def _signed(blocks: Any) -> Iterator[Any]:
+def _signed(blocks: object) -> Iterator[Any]:
     """Join the pieces of thinking that LiteLLM streams as blocks, of which the last is signed."""
     pieces: list[str] = []
     for block in blocks if is_sequence(blocks) else ():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ... import AssistantTurn, Usage
 from ..._text.json import JsonObject
@@ -56,7 +56,7 @@ def _usage(usage: Usage) -> JsonObject:
     }
 
 
-def _events(response: Mapping[str, Any]) -> Iterator[JsonObject]:
+def _events(response: Mapping[str, object]) -> Iterator[JsonObject]:
     beside = {key: value for key, value in response.items() if key not in ("choices", "usage")}
     beside["object"] = "chat.completion.chunk"
     choices = objects(response.get("choices"))
@@ -84,7 +84,7 @@ def _events(response: Mapping[str, Any]) -> Iterator[JsonObject]:
         yield {**beside, "choices": [], "usage": response["usage"]}
 
 
-def _said(messages: Iterable[Any]) -> Iterator[Said]:
+def _said(messages: Iterable[object]) -> Iterator[Said]:
     for message in of_role(messages, "assistant"):
         content = message.get("content")
         if isinstance(content, str):

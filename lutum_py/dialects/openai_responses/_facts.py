@@ -14,7 +14,7 @@ NAME: Final = "openai_responses"
 _KINDS: Final = ("function_call", "function_call_output", "reasoning", "item_reference")
 
 
-def _is_own_item(item: Mapping[str, Any]) -> bool:
+def _is_own_item(item: Mapping[str, object]) -> bool:
     return item.get("type") in _KINDS
 
 

@@ -216,7 +216,7 @@ def _of_other(output: list[JsonObject]) -> tuple[list[JsonObject], list[str]]:
     return kept, list(lost)
 
 
-def _words(part: Mapping[str, Any] | str) -> str:
+def _words(part: Mapping[str, object] | str) -> str:
     # Some hosts send text in place of the parts; then each is a letter.
     return part if isinstance(part, str) else str(part.get("text") or part.get("refusal") or "")
 
@@ -364,7 +364,7 @@ def _turn(output: list[JsonObject], position: str, history: History) -> None:
         history.respond({"output": output}, position)
 
 
-def _answer(fields: Mapping[str, Any], position: str, history: History) -> None:
+def _answer(fields: Mapping[str, object], position: str, history: History) -> None:
     if fields["type"] == SEARCH_OUTPUT:
         # What the program found for a search has a form of its own, and no text.
         history.lose(position, "it comes back as the output of a function")

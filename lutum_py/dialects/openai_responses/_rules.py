@@ -85,7 +85,7 @@ class Item(Piece):
         return self.kind == "message" and self.value.get("role") in _SAID_TO_MODEL
 
 
-def read_item(index: int, given: Any, repairing: Repairing) -> Item | None:
+def read_item(index: int, given: object, repairing: Repairing) -> Item | None:
     """Read an item, and fix it as far as that needs no other; None if it is not one.
 
     Args:
@@ -154,7 +154,7 @@ def _fields(fields: JsonObject, kind: str, position: str, repairing: Repairing) 
             fields[key] = copy_json(empty)
 
 
-def _is_said(content: Any) -> bool:
+def _is_said(content: object) -> bool:
     """Tell text, or a list of parts."""
     return isinstance(content, str) or (is_sequence(content) and all(map(is_mapping, content)))
 

@@ -58,10 +58,10 @@ def _usage(usage: Usage) -> JsonObject:
     }
 
 
-def _events(response: Mapping[str, Any]) -> Iterator[JsonObject]:
+def _events(response: Mapping[str, object]) -> Iterator[JsonObject]:
     numbers = count()
 
-    def event(kind: str, **fields: Any) -> JsonObject:
+    def event(kind: str, **fields: object) -> JsonObject:
         return {"type": f"response.{kind}", "sequence_number": next(numbers), **fields}
 
     started: JsonObject = {**response, "status": "in_progress", "output": []}
@@ -96,7 +96,7 @@ def _events(response: Mapping[str, Any]) -> Iterator[JsonObject]:
     yield event(end, response=dict(response))
 
 
-def _said(messages: Iterable[Any]) -> Iterator[Said]:
+def _said(messages: Iterable[object]) -> Iterator[Said]:
     for item in objects(list(messages)):
         if item.get("type") == "function_call":
             yield said_call(item.get("call_id"), item.get("name"), item.get("arguments"))
