@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
 
 from .._text.json import JsonObject, digest_of, is_whole_json, shorten
 from .._text.names import stand_in
@@ -78,8 +77,8 @@ class Facts:
     callers: Mapping[Caller, str] = field(default_factory=dict[Caller, str])
     calls_strictly: bool = True
     rewrite: Callable[[str, JsonSchema, list[SchemaLoss]], JsonSchema] | None = None
-    is_own_item: Callable[[Mapping[str, Any]], bool] = lambda _: False
-    is_own_body: Callable[[Mapping[str, Any]], bool] = lambda _: False
+    is_own_item: Callable[[Mapping[str, object]], bool] = lambda _: False
+    is_own_body: Callable[[Mapping[str, object]], bool] = lambda _: False
 
     def takes_name(self, name: object) -> bool:
         """Tell whether the provider takes a name of a tool."""

@@ -25,7 +25,7 @@ UNTIDY: Final = (b"null", b'"parsed')
 """One of these is in the JSON of each payload that is not tidy."""
 
 
-def tidying(*free: str) -> Callable[[Any], Any]:
+def tidying(*free: str) -> Callable[[object], object]:
     """Make what copies a response without null fields, and without what only the SDK puts there.
 
     Args:
@@ -128,7 +128,7 @@ def read_parts(content: Any, position: str, history: History) -> Iterator[Part]:
         # "image_url", "image_url": {"url": "https:..."}}, Responses beside it, as in {"type":
         # "input_image", "image_url": "https:..."}. No kind is in both with another meaning.
         inner = part.get(kind) if isinstance(kind, str) else None
-        fields: Mapping[str, Any] = inner if is_mapping(inner) else part
+        fields: Mapping[str, object] = inner if is_mapping(inner) else part
         known: tuple[str, ...]
         if kind in _TEXTS and isinstance(part.get("text"), str):
             yield part["text"]

@@ -246,7 +246,7 @@ class StreamReader(ABC):
         self._error: DialectError | None = None
         self._reports = CallReports(self._fit_id)
         self._pairs = Pairs()
-        self._unknown: list[Any] = []
+        self._unknown: list[object] = []
         # The lines of an event that was cut at what is no end of a line.
         self._cut: list[str] | None = None
         self._splitter = ObjectSplitter(in_array=False)
@@ -273,7 +273,7 @@ class StreamReader(ABC):
             raise self._error
         if self._turn is not None:
             return []
-        fields: Any = event
+        fields: object = event
         if isinstance(event, (str, bytes)):
             try:
                 fields = from_json(event, allow_inf_nan=False)

@@ -50,9 +50,9 @@ class WireForm:
     """
 
     response: Callable[[AssistantTurn, int], JsonObject]
-    said_in: Callable[[Iterable[Any]], Iterator[Said]]
+    said_in: Callable[[Iterable[object]], Iterator[Said]]
     messages_of: Callable[[Mapping[str, Any]], list[Any]]
-    events: Callable[[Mapping[str, Any]], Iterator[JsonObject]]
+    events: Callable[[Mapping[str, object]], Iterator[JsonObject]]
     paths: Mapping[str, bool | None] = field(default_factory=dict[str, "bool | None"])
     last_line: str = ""
 

@@ -302,7 +302,7 @@ def _merged_object(
 def _either(parts: list[JsonSchema], losses: list[SchemaLoss]) -> JsonSchema:
     if len(parts) == 1:
         return parts[0]
-    offered: dict[str, list[Any]] = {}
+    offered: dict[str, list[object]] = {}
     for part in parts:
         for name, node in part["properties"].items():
             offered.setdefault(name, []).append(node)

@@ -48,7 +48,7 @@ from .nodes import (
     resolve,
 )
 
-_TYPES: Final[dict[str, Callable[[Any], bool]]] = {
+_TYPES: Final[dict[str, Callable[[object], bool]]] = {
     "object": is_mapping,
     "array": is_sequence,
     "string": lambda value: isinstance(value, str),
@@ -127,8 +127,8 @@ class _Reader:
 
     def __init__(self, defs: Mapping[str, Node]) -> None:
         self._defs = defs
-        self._restored: dict[tuple[int, int], tuple[Any, Node, Any]] = {}
-        self._fitting: dict[tuple[int, int], tuple[bool, Node, Any]] = {}
+        self._restored: dict[tuple[int, int], tuple[object, Node, object]] = {}
+        self._fitting: dict[tuple[int, int], tuple[bool, Node, object]] = {}
 
     def restore(self, node: Node, value: object) -> Any:
         """Leave out each null for a property which the author's type has no null for."""
@@ -216,7 +216,7 @@ class _Reader:
         )
 
 
-def _items(schema: JsonSchema, value: Sequence[object]) -> Iterator[tuple[Node, Any]]:
+def _items(schema: JsonSchema, value: Sequence[object]) -> Iterator[tuple[Node, object]]:
     """Yield each item with the node that describes it."""
     first = schema.get("prefixItems", ())
     rest = schema.get("items", True)

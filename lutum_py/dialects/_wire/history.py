@@ -72,14 +72,14 @@ class History:
         facts: Facts,
         request: object,
         *,
-        decode: Callable[[Any, str], AssistantTurn],
+        decode: Callable[[object, str], AssistantTurn],
         is_rejoined: bool = False,
     ) -> None:
-        self.body: Mapping[str, Any] = request if is_mapping(request) else {}
+        self.body: Mapping[str, object] = request if is_mapping(request) else {}
         self.decode = decode
         self._key = facts.key
         self._dialect = facts.name
-        self._listed: Any = self.body.get(facts.key) if is_mapping(request) else request
+        self._listed: object = self.body.get(facts.key) if is_mapping(request) else request
         self._is_rejoined = is_rejoined
         self._items: list[Message | _Round] = []
         # The calls whose results are still to come, in order. A request was checked before it is
@@ -95,7 +95,7 @@ class History:
             if message is not None:
                 yield f"{self._key}[{index}]", message
 
-    def as_json(self, read: Callable[[Any], T], value: object, where: str) -> T:
+    def as_json(self, read: Callable[[object], T], value: object, where: str) -> T:
         """Read a value with a function that raises where JSON cannot carry it.
 
         Raises:

@@ -478,11 +478,11 @@ class WireCall(NamedTuple):
 
 
 def replace_texts(
-    blocks: list[Any],
+    blocks: list[object],
     text: str,
-    is_text: Callable[[Any], bool],
-    made: Callable[[str], Any],
-    is_call: Callable[[Any], bool] = lambda _: False,
+    is_text: Callable[[object], bool],
+    made: Callable[[str], object],
+    is_call: Callable[[object], bool] = lambda _: False,
 ) -> None:
     """Let one text stand for those of a response; nothing, if it is empty.
 
@@ -699,7 +699,7 @@ def arguments_object(arguments: str) -> tuple[JsonObject, bool]:
         >>> arguments_object("[1]")
         ({'INVALID_JSON': '[1]'}, False)
     """
-    value: Any
+    value: object
     try:
         # Blank text is not arguments, and not broken ones: some models send nothing for a tool that
         # takes nothing. Only a text that says something goes out under `UNREADABLE`.

@@ -142,8 +142,8 @@ def plan_of(value: Any) -> Plan:
         way.append(key)
 
 
-def _held(value: JsonObject | list[object]) -> list[tuple[str | int, Any]]:
-    entries: Iterable[tuple[str | int, Any]]
+def _held(value: JsonObject | list[object]) -> list[tuple[str | int, object]]:
+    entries: Iterable[tuple[str | int, object]]
     entries = value.items() if isinstance(value, dict) else enumerate(value)
     return [(key, part) for key, part in entries if part.__class__ in (dict, list)]
 

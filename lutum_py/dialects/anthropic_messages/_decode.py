@@ -72,7 +72,7 @@ def calls_in(payload: JsonObject) -> Iterator[WireCall]:
 def say(payload: JsonObject, text: str) -> None:
     """Let a response say another text."""
     said, call_in = payload["content"], BLOCKS.call_in
-    content: list[Any] = [] if isinstance(said, str) else said
+    content: list[object] = [] if isinstance(said, str) else said
     payload["content"] = content
     replace_texts(content, text, _is_text, BLOCKS.text, lambda block: call_in(block) is not None)
 

@@ -153,7 +153,7 @@ class StreamDecoder(BlockStream):
             return self._write(state, delta.text_at("partial_json") or "")
         elif kind == "citations_delta":
             known = state.fields.get("citations")
-            cited: list[Any] = known if is_array(known) else []
+            cited: list[object] = known if is_array(known) else []
             cited.append(self._kept(delta.need("citation").object()))
             state.fields["citations"] = cited
         else:

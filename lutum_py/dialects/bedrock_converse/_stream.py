@@ -8,7 +8,7 @@ own; a block of text or reasoning begins with its first piece. The stream is who
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from ... import AssistantTurn
 from ..._text.json import JsonObject, is_array, is_object
@@ -161,7 +161,7 @@ def _add(state: BlockState, delta: JsonObject) -> None:
             state.fields.update(value)
 
 
-def _listed(fields: JsonObject, key: str) -> list[Any]:
+def _listed(fields: JsonObject, key: str) -> list[object]:
     known = fields.get(key)
     if not is_array(known):
         known = fields[key] = []

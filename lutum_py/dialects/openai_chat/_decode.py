@@ -98,12 +98,12 @@ def usage_of(response: Place) -> Usage | None:
     )
 
 
-def kind_of(call: Mapping[str, Any]) -> str:
+def kind_of(call: Mapping[str, object]) -> str:
     """Return the kind of a call, which hosts may leave out."""
     return "custom" if call.get("type") == "custom" else "function"
 
 
-def function_of(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def function_of(message: Mapping[str, object]) -> Mapping[str, object] | None:
     """Return the call of the old single-function form; None for the empty shell that hosts send."""
     function = message.get("function_call")
     return function if is_mapping(function) and function.get("name") else None

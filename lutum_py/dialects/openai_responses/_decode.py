@@ -126,19 +126,19 @@ def _text(text: str) -> JsonObject:
 _GOING_ON: Final = ("in_progress", "incomplete")
 
 
-def is_run_by_provider(item: Mapping[str, Any]) -> bool:
+def is_run_by_provider(item: Mapping[str, object]) -> bool:
     """Tell whether the provider made an item of a search for tools, and answers it."""
     kind, runs = item.get("type"), item.get("execution")
     return runs != "client" if kind == SEARCH_CALL else runs == "server" and kind == SEARCH_OUTPUT
 
 
-def is_call(item: Mapping[str, Any]) -> bool:
+def is_call(item: Mapping[str, object]) -> bool:
     """Tell whether an item is a call that the program answers."""
     kind = item.get("type")
     return kind in CALLS or (kind == SEARCH_CALL and not is_run_by_provider(item))
 
 
-def repeated_in(call: Mapping[str, Any]) -> JsonObject:
+def repeated_in(call: Mapping[str, object]) -> JsonObject:
     """Return what the output of a call repeats: its id, and who made it where no model did."""
     return {key: call[key] for key in ("call_id", "caller") if key in call}
 
@@ -234,9 +234,9 @@ there is no such answer."""
 _OUTPUTS: Final = frozenset(kind for kind, _ in PROGRAM_CALLS.values())
 
 
-def unanswered(items: Iterable[Mapping[str, Any]]) -> list[int]:
+def unanswered(items: Iterable[Mapping[str, object]]) -> list[int]:
     """Find the calls of the program, functions aside, that no item answers: their places."""
-    waiting: dict[tuple[str, Any], int] = {}
+    waiting: dict[tuple[str, object], int] = {}
     for place, item in enumerate(items):
         kind = str(item.get("type"))
         if kind in PROGRAM_CALLS or _is_unknown(item, kind):
@@ -254,7 +254,7 @@ def answer_of(kind: str) -> str:
     return PROGRAM_CALLS[kind][0] if kind in PROGRAM_CALLS else f"{kind}_output"
 
 
-def made_answer(call: Mapping[str, Any]) -> JsonObject | None:
+def made_answer(call: Mapping[str, object]) -> JsonObject | None:
     """Make the answer that says that nobody answered; None if there can be none."""
     kind = str(call.get("type"))
     answer, says = PROGRAM_CALLS.get(kind, ("", None))
@@ -266,12 +266,12 @@ def made_answer(call: Mapping[str, Any]) -> JsonObject | None:
     return {"type": answer, **same, **says}
 
 
-def _is_unknown(item: Mapping[str, Any], kind: str) -> bool:
+def _is_unknown(item: Mapping[str, object], kind: str) -> bool:
     has_id = isinstance(item.get("call_id"), str)
     return has_id and kind.endswith("_call") and kind not in ANSWERS
 
 
-def _is_hosted(item: Mapping[str, Any]) -> bool:
+def _is_hosted(item: Mapping[str, object]) -> bool:
     """Tell a shell that runs in a container of the provider's."""
     environment = item.get("environment")
     return is_mapping(environment) and environment.get("type") not in (None, "local")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from .._facts import Facts
 from .._schema.strict import OPENAI
@@ -42,7 +42,7 @@ FACTS: Final = Facts(
 )
 
 
-REQUIRED: Final[Mapping[str, Mapping[str, Any]]] = {
+REQUIRED: Final[Mapping[str, Mapping[str, object]]] = {
     "reasoning": {"summary": []},
     "code_interpreter_call": {"code": None, "outputs": None},
 }

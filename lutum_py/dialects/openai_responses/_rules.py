@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 from ..._text.json import JsonObject, copy_json, is_mapping, is_sequence, shorten
 from .._findings import OUTCOME_UNKNOWN
@@ -178,7 +178,7 @@ def _let_say(
 _KEPT = ("previous_response_id", "conversation")
 
 
-def _is_in_order(given: list[Any], repairing: Repairing) -> bool:
+def _is_in_order(given: list[object], repairing: Repairing) -> bool:
     """Tell whether the results stand after their calls in order, and nothing comes twice."""
     # The quick way for what is in order, in one pass. `calls` grows, and `answered` runs after it:
     # results come in the order of the calls, so the next one must answer `calls[answered]`.
@@ -216,12 +216,12 @@ def _is_in_order(given: list[Any], repairing: Repairing) -> bool:
     return is_answered and is_taken and not is_led_up_to and len(set(ids)) == len(ids)
 
 
-def _read(given: list[Any], repairing: Repairing) -> list[Item]:
+def _read(given: list[object], repairing: Repairing) -> list[Item]:
     read = (read_item(index, item, repairing) for index, item in enumerate(given))
     return [item for item in read if item is not None]
 
 
-def _fix(given: list[Any], repairing: Repairing) -> None:
+def _fix(given: list[object], repairing: Repairing) -> None:
     items = _with_answers(_read(given, repairing), repairing)
     items = _led_somewhere(_once(items, repairing), repairing)
     calls, results = _calls_and_results(items)
