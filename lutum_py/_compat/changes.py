@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .._schema.schema_reader import REMARKS, UNIONS, Part, localized, merged_part
+from .._schema.schema_reader import REMARKS, UNIONS, JsonSchema, localized, merged_part
 from .._text.json import canonical_json, compact_json, cut, is_array, is_object
 from .fits import join
 from .type_words import type_words
@@ -97,7 +97,7 @@ class _Comparison:
             yield from self._items(one, other, path, seen)
 
     def _types(
-        self, one: Part, other: Part, path: str, seen: frozenset[tuple[str, str]]
+        self, one: JsonSchema, other: JsonSchema, path: str, seen: frozenset[tuple[str, str]]
     ) -> Generator[FieldChange, None, bool]:
         """Compare what kind of value it is; give whether it is worth while to look inside."""
         if _values(one) is not None and _values(other) is not None:
@@ -121,7 +121,7 @@ class _Comparison:
         return is_same
 
     def _fields(
-        self, one: Part, other: Part, path: str, seen: frozenset[tuple[str, str]]
+        self, one: JsonSchema, other: JsonSchema, path: str, seen: frozenset[tuple[str, str]]
     ) -> Iterator[FieldChange]:
         before, after = one.get("properties", {}), other.get("properties", {})
         needed, needs = set(one.get("required", ())), set(other.get("required", ()))
@@ -147,7 +147,7 @@ class _Comparison:
             yield FieldChange(path, "fields", f"unknown fields {_taken(rest)} → {_taken(remains)}")
 
     def _items(
-        self, one: Part, other: Part, path: str, seen: frozenset[tuple[str, str]]
+        self, one: JsonSchema, other: JsonSchema, path: str, seen: frozenset[tuple[str, str]]
     ) -> Iterator[FieldChange]:
         yield from self.at(one.get("items", True), other.get("items", True), f"{path}[]", seen)
         before, after = one.get("prefixItems", []), other.get("prefixItems", [])
@@ -158,7 +158,7 @@ class _Comparison:
             yield from self.at(own, others, f"{path}[{at}]", seen)
 
 
-def _values(part: Part) -> list[Any] | None:
+def _values(part: JsonSchema) -> list[Any] | None:
     if is_array(part.get("enum")):
         return list(part["enum"])
     return [part["const"]] if "const" in part else None
@@ -171,7 +171,7 @@ def _enum(before: list[Any], after: list[Any], path: str) -> Iterator[FieldChang
             yield FieldChange(path, "enum", f"value {sign}: {cut(word, 60)}")
 
 
-def _branches(part: Part) -> list[Any] | None:
+def _branches(part: JsonSchema) -> list[Any] | None:
     for key in UNIONS:
         if is_array(part.get(key)):
             return list(part[key])
@@ -182,7 +182,7 @@ def _is_nested(schema: Any, root: Any) -> bool:
     return bool(merged_part(schema, root).keys() & {"properties", "items"})
 
 
-def _kind(part: Part) -> str:
+def _kind(part: JsonSchema) -> str:
     return canonical_json(part.get("type")) + ("one of" if _values(part) is not None else "")
 
 

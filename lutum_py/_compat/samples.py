@@ -13,7 +13,7 @@ from typing import Any, Final
 from .._schema.schema_reader import (
     NEVER,
     UNIONS,
-    Part,
+    JsonSchema,
     cases_of,
     item_of,
     parts_of,
@@ -77,7 +77,9 @@ class _Maker:
         self._fitting = Fitting(old)
         self._left = _BUDGET
 
-    def make(self, old: list[Part], new: list[Part], depth: int, most: int = _MOST) -> list[Any]:
+    def make(
+        self, old: list[JsonSchema], new: list[JsonSchema], depth: int, most: int = _MOST
+    ) -> list[Any]:
         """Make different values of the old parts; the first ones are the simplest."""
         found: dict[str, Any] = {}
         # The new parts, and those of their branches.
@@ -93,7 +95,9 @@ class _Maker:
                     break
         return list(found.values())
 
-    def _candidates(self, old: list[Part], new: list[Part], depth: int) -> Iterator[Any]:
+    def _candidates(
+        self, old: list[JsonSchema], new: list[JsonSchema], depth: int
+    ) -> Iterator[Any]:
         if NEVER in old:
             return
         for part in old:
@@ -121,7 +125,7 @@ class _Maker:
         if "object" in types:
             yield from self._objects(old, new, depth)
 
-    def _arrays(self, old: list[Part], new: list[Part], depth: int) -> Iterator[Any]:
+    def _arrays(self, old: list[JsonSchema], new: list[JsonSchema], depth: int) -> Iterator[Any]:
         # For `maxItems: 3` of one schema arrays of 2, 3 and 4 items are tried, if the old one takes
         # them.
         lengths = {0, 1}
@@ -154,7 +158,7 @@ class _Maker:
             depth + 1,
         )
 
-    def _objects(self, old: list[Part], new: list[Part], depth: int) -> Iterator[Any]:
+    def _objects(self, old: list[JsonSchema], new: list[JsonSchema], depth: int) -> Iterator[Any]:
         if depth > _DEPTH + 2:
             return
         required = [name for names in _listed(old, "required") for name in names]
@@ -182,24 +186,24 @@ def _in_turn(sources: Iterable[Iterator[Any]]) -> Iterator[Any]:
         yield from (value for value in row if value is not _NOTHING)
 
 
-def _branches(parts: list[Part]) -> list[Any]:
+def _branches(parts: list[JsonSchema]) -> list[Any]:
     return [branch for key in UNIONS for each in _listed(parts, key) for branch in each]
 
 
-def _listed(parts: list[Part], key: str) -> list[list[Any]]:
+def _listed(parts: list[JsonSchema], key: str) -> list[list[Any]]:
     return [part[key] for part in parts if is_array(part.get(key))]
 
 
-def _names(parts: list[Part]) -> list[str]:
+def _names(parts: list[JsonSchema]) -> list[str]:
     each = (part.get("properties") for part in parts)
     return [name for properties in each if is_object(properties) for name in properties]
 
 
-def _operands(parts: Iterable[Part], *keys: str) -> list[int]:
+def _operands(parts: Iterable[JsonSchema], *keys: str) -> list[int]:
     return [part[key] for part in parts for key in keys if isinstance(part.get(key), int)]
 
 
-def _texts(old: list[Part], new: list[Part]) -> Iterator[str]:
+def _texts(old: list[JsonSchema], new: list[JsonSchema]) -> Iterator[str]:
     said = [part["format"] for part in old if isinstance(part.get("format"), str)]
     formats = {*said} - _FREE_FORMATS
     if formats:
@@ -218,7 +222,7 @@ def _texts(old: list[Part], new: list[Part]) -> Iterator[str]:
     yield ""
 
 
-def _numbers(old: list[Part], new: list[Part], has_fractions: bool) -> Iterator[float]:
+def _numbers(old: list[JsonSchema], new: list[JsonSchema], has_fractions: bool) -> Iterator[float]:
     yield from (0, 1, -1)
     keys = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "const")
     for part in [*old, *new]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .._schema.schema_reader import UNIONS, Part, merged_part
+from .._schema.schema_reader import UNIONS, JsonSchema, merged_part
 from .._text.json import compact_json, cut, is_array, is_object
 
 _RANGES: Final = (
@@ -52,7 +52,7 @@ def _name_of(schema: Any) -> str | None:
     return reference.rpartition("/")[2] if isinstance(reference, str) else None
 
 
-def _words(part: Part, root: Any, named: str | None, depth: int) -> str:
+def _words(part: JsonSchema, root: Any, named: str | None, depth: int) -> str:
     if depth < 0:
         return "…"
     if is_array(part.get("enum")):
@@ -73,7 +73,7 @@ def _words(part: Part, root: Any, named: str | None, depth: int) -> str:
     return str(kind) if isinstance(kind, str) else "anything"
 
 
-def _array_words(part: Part, root: Any, depth: int) -> str:
+def _array_words(part: JsonSchema, root: Any, depth: int) -> str:
     if is_array(part.get("prefixItems")):
         inner = ", ".join(type_words(each, root, depth - 1) for each in part["prefixItems"])
         return f"tuple ({inner})"
@@ -83,7 +83,7 @@ def _array_words(part: Part, root: Any, depth: int) -> str:
     return f"list of ({inner})" if " or " in inner else f"list of {inner}"
 
 
-def _object_words(part: Part, root: Any, named: str | None, depth: int) -> str:
+def _object_words(part: JsonSchema, root: Any, named: str | None, depth: int) -> str:
     properties = part.get("properties")
     if is_object(properties) and properties:
         if named is not None:

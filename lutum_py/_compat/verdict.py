@@ -23,7 +23,7 @@ from .._schema.definition import without_remarks
 from .._schema.schema_reader import (
     NEVER,
     UNIONS,
-    Part,
+    JsonSchema,
     cases_of,
     item_of,
     localized,
@@ -148,7 +148,9 @@ class Proof:
         except RecursionError:
             return self._give_up("", "$ref")
 
-    def _implies(self, old: list[Part], new: Any, path: str, trail: Mapping[str, str]) -> bool:
+    def _implies(
+        self, old: list[JsonSchema], new: Any, path: str, trail: Mapping[str, str]
+    ) -> bool:
         """Whether a value at a path that fits all old parts fits a new schema.
 
         `trail` is what is being shown meanwhile, each with the path that it is shown for.
@@ -183,7 +185,9 @@ class Proof:
                     return self._give_up(path, keyword)
         return True
 
-    def _cases(self, old: list[Part], goals: list[Part]) -> list[list[Part]] | None:
+    def _cases(
+        self, old: list[JsonSchema], goals: list[JsonSchema]
+    ) -> list[list[JsonSchema]] | None:
         """Return cases that cover the old parts, if these have to be shown one by one."""
         if goals and (cases := cases_of(old, self._old)) is not None:
             return cases
@@ -193,7 +197,12 @@ class Proof:
         return None
 
     def _shows(
-        self, keyword: str, goal: Part, old: list[Part], path: str, trail: Mapping[str, str]
+        self,
+        keyword: str,
+        goal: JsonSchema,
+        old: list[JsonSchema],
+        path: str,
+        trail: Mapping[str, str],
     ) -> bool:
         """Whether one keyword of a new part follows from the old parts."""
 
@@ -242,10 +251,10 @@ class Proof:
             return any(_FOLLOWS[keyword](each, operand) for each in own)
         return keyword in _ALONE and _is_among(operand, own)
 
-    def _parts(self, schemas: Iterable[Any]) -> list[Part]:
+    def _parts(self, schemas: Iterable[Any]) -> list[JsonSchema]:
         return [part for schema in schemas for part in parts_of(schema, self._old)]
 
-    def _is_apart(self, old: list[Part], other: Any) -> bool:
+    def _is_apart(self, old: list[JsonSchema], other: Any) -> bool:
         """Whether the type, or a required tag, tells all values of the old parts from another's."""
         theirs = parts_of(other, self._new)
         types = types_of(old)

@@ -93,8 +93,6 @@ def _escape(found: re.Match[str], is_class: bool) -> str:
 
 JsonSchema: TypeAlias = JsonObject
 Node: TypeAlias = JsonSchema | bool
-Part: TypeAlias = JsonSchema
-"""One of the schemas that all hold of one value, with neither a reference nor `allOf` in it."""
 Steps: TypeAlias = tuple[str | int, ...]
 
 UNIONS: Final = ("anyOf", "oneOf")
@@ -112,7 +110,7 @@ _ANY_NUMBER: Final = frozenset(
 )
 NAMES: Final = "lutum:names"
 """A keyword of ours: for each name of a field its property, and there the fields that it is of."""
-NEVER: Final[Part] = {"enum": []}
+NEVER: Final[JsonSchema] = {"enum": []}
 """A part that no value fits."""
 REMARKS: Final = frozenset({"title", "description", "examples", "$comment", "deprecated"})
 """Keywords that are for people: no program is to care for a change of them."""
@@ -257,7 +255,7 @@ def meant_by_name(schema: JsonSchema, name: str) -> Iterator[tuple[str, str, Any
         yield from ((each, told, known[told]) for each in of_fields)
 
 
-def parts_of(schema: object, root: object) -> list[Part]:
+def parts_of(schema: object, root: object) -> list[JsonSchema]:
     """Take a schema apart into parts without references and `allOf`; all of them have to hold.
 
     What leads nowhere, or back to itself, stays in a part as the keyword `$ref`. References in the
@@ -269,7 +267,7 @@ def parts_of(schema: object, root: object) -> list[Part]:
     return _parts(schema, root, frozenset())
 
 
-def _parts(schema: object, root: object, seen: frozenset[str]) -> list[Part]:
+def _parts(schema: object, root: object, seen: frozenset[str]) -> list[JsonSchema]:
     if schema is True:
         return []
     if not is_object(schema):
@@ -277,7 +275,7 @@ def _parts(schema: object, root: object, seen: frozenset[str]) -> list[Part]:
     # Not merged into one, as `conjoined` of the dialects does: whoever compares schemas can prove
     # more of parts that stand alone, and nothing is lost.
     plain = dict(schema)
-    found: list[Part] = []
+    found: list[JsonSchema] = []
     reference = plain.get("$ref")
     if isinstance(reference, str) and reference not in seen:
         target = follow(reference, root)
@@ -289,15 +287,15 @@ def _parts(schema: object, root: object, seen: frozenset[str]) -> list[Part]:
     return [plain, *found] if plain else found
 
 
-def merged_part(schema: object, root: object) -> Part:
+def merged_part(schema: object, root: object) -> JsonSchema:
     """Return all keywords of a schema in one part, for showing it; the outermost of each counts."""
-    merged: Part = {}
+    merged: JsonSchema = {}
     for part in parts_of(schema, root):
         merged = {**part, **merged}
     return merged
 
 
-def cases_of(parts: list[Part], root: object) -> list[list[Part]] | None:
+def cases_of(parts: list[JsonSchema], root: object) -> list[list[JsonSchema]] | None:
     """Open the first union among parts: what fits them all fits one of these; None without one.
 
     >>> cases_of([{"minimum": 1, "anyOf": [{"type": "integer"}, {"maximum": 9}]}], {})
@@ -319,13 +317,13 @@ def types_named(operand: Any) -> frozenset[str]:
     return nothing.union(*(_NUMBER if name == "number" else {name} for name in names))
 
 
-def types_of(parts: list[Part]) -> frozenset[str]:
+def types_of(parts: list[JsonSchema]) -> frozenset[str]:
     """Return the types that a value of all these parts can have."""
     named = (types_named(part["type"]) for part in parts if "type" in part)
     return _EVERY_TYPE.intersection(*named)
 
 
-def property_of(parts: list[Part], name: str | None) -> list[Any]:
+def property_of(parts: list[JsonSchema], name: str | None) -> list[Any]:
     """Return what the parts say about a property; for None, about those that they do not name."""
     found: list[Any] = []
     for part in parts:
@@ -336,7 +334,7 @@ def property_of(parts: list[Part], name: str | None) -> list[Any]:
     return found
 
 
-def item_of(parts: list[Part], at: int) -> list[Any]:
+def item_of(parts: list[JsonSchema], at: int) -> list[Any]:
     """Return what the parts say about an item."""
     found: list[Any] = []
     for part in parts:

@@ -24,11 +24,8 @@ from ..typing import Descriptions, JsonSchema, ToolChoice
 from . import DIALECTS
 from ._facts import Facts
 from ._findings import Change, EncodedRequest, Loss, Violation, cache_losses
-from ._repair import Form
-from ._schema.compiler import CompiledSchema, compile_schema
-from ._schema.nodes import refused_keys, with_keys_sent, without_stand_ins
-from ._wire.history import NOTHING_SAID, History
-from ._wire.offered import (
+from ._history import NOTHING_SAID, History
+from ._offered import (
     NativeSearch,
     answer_schema,
     as_sent,
@@ -37,8 +34,11 @@ from ._wire.offered import (
     offered,
     schema_losses,
 )
-from ._wire.reading import Place, WireCall, is_tidy_json, response_place
-from ._wire.rendering import ModelNames, Rendering
+from ._reading import Place, WireCall, is_tidy_json, response_place
+from ._rendering import ModelNames, Rendering
+from ._repair import Form
+from ._schema.compiler import CompiledSchema, compile_schema
+from ._schema.nodes import refused_keys, with_keys_sent, without_stand_ins
 from .hosts import Host
 
 PUBLIC: Final = [

@@ -1,6 +1,6 @@
 """What is known of a dialect beside how it is read and written: one record for each.
 
-The record of a dialect is in its folder, in `_facts.py`. The code that dialects share is given
+The record of a dialect is in its folder, in `_decode.py`. The code that dialects share is given
 the record and never asks for a name, so a new dialect changes none of it.
 """
 
@@ -167,5 +167,5 @@ class DistinctIds:
 
 def facts_of(name: str) -> Facts:
     """Return the facts of a dialect in the list."""
-    found: Facts = import_module(f"{DIALECTS[name]}._facts").FACTS
+    found: Facts = import_module(DIALECTS[name]).DIALECT.facts
     return found

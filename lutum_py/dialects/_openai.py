@@ -17,9 +17,9 @@ from .. import Attachment, Message
 from .._text.json import JsonObject, compact_json, is_mapping, is_sequence
 from ..typing import MediaType
 from ._dialect import Draft
-from ._wire.history import History, Part
-from ._wire.reading import UNKNOWN_EVENTS, arguments_object, without_nulls
-from ._wire.rendering import Rendering
+from ._history import History, Part
+from ._reading import UNKNOWN_EVENTS, arguments_object, without_nulls
+from ._rendering import Rendering
 
 UNTIDY: Final = (b"null", b'"parsed')
 """One of these is in the JSON of each payload that is not tidy."""

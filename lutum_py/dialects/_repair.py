@@ -30,9 +30,9 @@ from .._text.json import (
 )
 from ._facts import Facts
 from ._findings import NOT_SHOWN, Change, Violation
+from ._history import NOTHING_SAID
+from ._reading import DUMP, UNREADABLE, send_as_object
 from ._schema.nodes import refused_keys, with_keys_sent
-from ._wire.history import NOTHING_SAID
-from ._wire.reading import DUMP, UNREADABLE, send_as_object
 
 MAYBE_TEXT: Final = (str, NoneType)
 """What `isinstance` asks of an id, which is text or absent."""
@@ -313,7 +313,7 @@ class Form:
         takes_one: Whether one item may stand for the list.
         elsewhere: Fields of a body that let the list be empty, or absent.
         whole: Fix what is wrong with the request as a whole, its own copy, and note each breach;
-            a list alone comes in its field. See `whole.py`.
+            a list alone comes in its field.
     """
 
     facts: Facts

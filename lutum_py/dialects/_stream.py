@@ -38,7 +38,7 @@ from ..streaming import (
 from ..turns import AssistantItem
 from ._arguments import BrokenStream
 from ._facts import DistinctIds, facts_of
-from ._wire.reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_none, with_nulls
+from ._reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_none, with_nulls
 from .sse import ObjectSplitter
 
 _OF_NO_CALL: Final = frozenset({TextDelta, ReasoningDelta, RefusalDelta, UsageReported})

@@ -6,7 +6,7 @@
 |---|---|
 | `Facts`, `Strictness` | what is known of the provider, as data |
 | `Place`, `WireCall`, `read_call`, `response_place`, `turn_from` | reading a response |
-| `Draft`, `Rendering`, `FrontRendering` | a request, and what was said, on the way to the wire |
+| `Draft`, `Rendering`, `FrontRendering`, `NativeSearch` | a request on its way to the wire |
 | `StreamReader`, `BrokenStream`, `PartialJson` | the decoder of a stream |
 | `Form`, `Repairing`, `Pairing`, `Piece`, `note_places`, `text_of` | check and repair |
 | `History` | messages that were kept elsewhere |
@@ -23,12 +23,13 @@ from ._arguments import BrokenStream
 from ._dialect import Dialect, Draft
 from ._facts import Facts
 from ._findings import NOT_SHOWN, OUTCOME_UNKNOWN
+from ._history import History
+from ._offered import NativeSearch
+from ._reading import Place, WireCall, read_call, response_place, turn_from
+from ._rendering import FrontRendering, Rendering
 from ._repair import Form, Pairing, Piece, Repairing, note_places, text_of
 from ._schema.strict import Strictness
 from ._stream import StreamReader
-from ._wire.history import History
-from ._wire.reading import Place, WireCall, read_call, response_place, turn_from
-from ._wire.rendering import FrontRendering, Rendering
 from ._wire_form import Said, WireForm, halves, objects, of_role, said_call
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "Form",
     "FrontRendering",
     "History",
+    "NativeSearch",
     "Pairing",
     "PartialJson",
     "Piece",

@@ -24,15 +24,13 @@ from typing import TYPE_CHECKING, Final
 from ... import ToolDef
 from ..._text.json import JsonObject
 from ...typing import JsonSchema, ToolChoice
-from .._blocks.rendering import CacheMarks, mark_beginnings
+from .._blocks import CacheMarks, mark_beginnings
 from .._dialect import PUBLIC, Dialect, Draft
-from .._wire.offered import callers_of, described, native_tools
-from ._decode import UNTIDY, calls_in, say, tidy, turn_of
-from ._facts import FACTS
-from ._facts import NAME as NAME
-from ._messages import Rendering, called_from, is_manual
+from .._offered import callers_of, described, native_tools
+from ._decode import FACTS, UNTIDY, calls_in, say, tidy, turn_of
+from ._decode import NAME as NAME
+from ._messages import FORM, MARKED, MARKER, Rendering, called_from, is_manual
 from ._messages import read_history as _read_history
-from ._rules import FORM, MARKED, MARKER
 from ._stream import StreamDecoder as StreamDecoder
 
 DEFAULT_MAX_TOKENS: Final = 4096

@@ -13,10 +13,9 @@ from typing import Any, Final
 from ... import AssistantTurn
 from ..._text.json import JsonObject, is_array, is_mapping, is_object
 from ...streaming import ArgumentsDelta, ReasoningDelta, StreamEvent, TextDelta
-from .._blocks.stream import BlockState, BlockStream, Delta
-from .._wire.reading import Place, count_at, response_place
-from ._decode import tidy, turn_of, usage_of
-from ._facts import NAME
+from .._blocks import BlockState, BlockStream, Delta
+from .._reading import Place, count_at, response_place
+from ._decode import NAME, tidy, turn_of, usage_of
 
 _SHOWN: Final[dict[str, Delta]] = {"text": TextDelta, "thinking": ReasoningDelta}
 _SAID: Final = {f"{kind}_delta": delta for kind, delta in _SHOWN.items()}

@@ -24,18 +24,16 @@ from typing import TYPE_CHECKING, Final
 from ... import ToolDef
 from ..._text.json import JsonObject, compact_json, is_mapping
 from ...typing import JsonSchema, ToolChoice
-from .._blocks.rendering import CacheMarks, mark_beginnings
+from .._blocks import CacheMarks, mark_beginnings
 from .._dialect import PUBLIC, Dialect, Draft
 from .._findings import Loss
-from .._wire.offered import described
-from ._decode import calls_in, say, tidy, turn_of
-from ._facts import FACTS
-from ._facts import NAME as NAME
-from ._facts import with_bytes as with_bytes
-from ._messages import Rendering
+from .._offered import described
+from ._decode import FACTS, calls_in, say, tidy, turn_of
+from ._decode import NAME as NAME
+from ._decode import with_bytes as with_bytes
+from ._messages import FORM, MARKED, MARKER, Rendering
+from ._messages import called as called_in
 from ._messages import read_history as _read_history
-from ._rules import FORM, MARKED, MARKER
-from ._rules import called as called_in
 from ._stream import StreamDecoder as StreamDecoder
 
 

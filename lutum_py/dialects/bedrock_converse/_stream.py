@@ -13,10 +13,9 @@ from typing import Final
 from ... import AssistantTurn
 from ..._text.json import JsonObject, is_array, is_object
 from ...streaming import ReasoningDelta, StreamEvent, TextDelta
-from .._blocks.stream import BlockState, BlockStream
-from .._wire.reading import Place, count_at, response_place
-from ._decode import META, tidy, turn_of, usage_of
-from ._facts import NAME, without_bytes
+from .._blocks import BlockState, BlockStream
+from .._reading import Place, count_at, response_place
+from ._decode import META, NAME, tidy, turn_of, usage_of, without_bytes
 
 _REASONING: Final = ("reasoningContent", "reasoningText")
 _BESIDE: Final = frozenset({"modelId", META})

@@ -36,9 +36,8 @@ from ...turns import TranscriptItem
 from ...typing import JsonSchema, ToolChoice, TranscriptView
 from .._dialect import PUBLIC, Dialect, Draft
 from .._findings import Loss
-from ._decode import UNTIDY, calls_in, has_wire_names, say, tidy, turn_of
-from ._facts import FACTS
-from ._facts import NAME as NAME
+from ._decode import FACTS, UNTIDY, calls_in, has_wire_names, say, tidy, turn_of
+from ._decode import NAME as NAME
 from ._messages import AfterCached, Rendering
 from ._messages import read_history as _read_history
 from ._rules import FORM

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -23,11 +23,13 @@ from ...turns import (
     TextItem,
     ToolCallItem,
 )
-from .._wire.reading import (
+from .._facts import Facts
+from .._reading import (
     UNKNOWN_EVENTS,
     Place,
     WireCall,
     count_at,
+    objects_in,
     plain,
     read_call,
     replace_texts,
@@ -35,7 +37,49 @@ from .._wire.reading import (
     turn_from,
     with_nulls,
 )
-from ._facts import FACTS
+from .._schema.compiler import gemini_schema
+
+NAME: Final = "gemini_generate_content"
+
+
+def _is_own_item(item: Mapping[str, object]) -> bool:
+    return "parts" in item
+
+
+def _is_own_body(body: Mapping[str, object]) -> bool:
+    tools = objects_in(body.get("tools"))
+    fields = ("systemInstruction", "generationConfig")
+    return any(key in body for key in fields) or any("functionDeclarations" in t for t in tools)
+
+
+FACTS: Final = Facts(
+    name=NAME,
+    key="contents",
+    message_word="content",
+    result_word="response",
+    tool_names=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
+    tool_names_in_words=(
+        "letters, digits, `_`, `.`, `:` and `-`, a letter or `_` first, at most 64 characters"
+    ),
+    names_at=(
+        "tools[].functionDeclarations[].name",
+        "toolConfig.functionCallingConfig.allowedFunctionNames[]",
+    ),
+    truncated=frozenset(
+        {"MAX_TOKENS", "CONTINUATION", "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"}
+    ),
+    refused=frozenset(
+        {
+            *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),
+            *("LANGUAGE", "ESCALATION", "PUP_LIMITED_DISABLED"),
+            *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+        }
+    ),
+    rewrite=gemini_schema,
+    is_own_item=_is_own_item,
+    is_own_body=_is_own_body,
+)
+
 
 # What the model or a program wrote, nulls and odd keys included.
 _FREE: Final = frozenset({"args", "response", UNKNOWN_EVENTS})

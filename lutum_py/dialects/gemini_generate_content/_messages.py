@@ -17,11 +17,10 @@ from ... import AssistantTurn, Attachment, Message, ToolResult
 from ..._text.json import JsonObject, compact_json, copy_json, is_mapping, is_sequence
 from ...turns import RefusalItem, TextItem
 from .._findings import Loss
-from .._wire.history import History, Part
-from .._wire.reading import carried, send_as_object, usual_type
-from .._wire.rendering import FrontRendering, told_apart
-from ._decode import tidy
-from ._facts import FACTS
+from .._history import History, Part
+from .._reading import carried, send_as_object, usual_type
+from .._rendering import FrontRendering, told_apart
+from ._decode import FACTS, tidy
 
 FOREIGN_SIGNATURE: Final = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """Base64 of `skip_thought_signature_validator`."""

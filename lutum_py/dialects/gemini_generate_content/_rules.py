@@ -19,7 +19,7 @@ from typing import Any, Final
 from ..._text.json import JsonObject, copy_json, is_mapping, is_object, is_sequence, shorten
 from .._findings import NOT_SHOWN, OUTCOME_UNKNOWN
 from .._repair import MAYBE_TEXT, Form, Pairing, Piece, Repairing, Spoken, note_places, read_spoken
-from ._facts import FACTS
+from ._decode import FACTS
 
 # Content without a role is the user's; `function` is an older word for who sends responses.
 _ROLES = {"user": "user", None: "user", "function": "user", "model": "model"}

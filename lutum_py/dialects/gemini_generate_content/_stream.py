@@ -14,10 +14,9 @@ from ... import AssistantTurn, ToolMetadata, Usage
 from ..._text.json import JsonObject
 from ...streaming import CallCompleted, ReasoningDelta, StreamEvent, TextDelta, UsageReported
 from .._arguments import BrokenStream, Pieces, joined
+from .._reading import Place, count_at, response_place, text_or_none
 from .._stream import StreamReader
-from .._wire.reading import Place, count_at, response_place, text_or_none
-from ._decode import call_of, items_of_parts, tidy, turn_of, usage_in, usage_of
-from ._facts import NAME
+from ._decode import NAME, call_of, items_of_parts, tidy, turn_of, usage_in, usage_of
 
 # One of these tells a chunk from an event of another kind.
 _IN_CHUNKS: Final = frozenset(

@@ -26,13 +26,12 @@ from ... import ToolDef
 from ..._text.json import JsonObject
 from ...typing import JsonSchema, ToolChoice
 from .._dialect import PUBLIC, Dialect, Draft
+from .._offered import described
 from .._openai import UNTIDY, openai_body
 from .._openai import with_json_arguments as with_json_arguments
-from .._wire.offered import described
 from ..hosts import Host
-from ._decode import calls_in, say, tidy, turn_of
-from ._facts import FACTS
-from ._facts import NAME as NAME
+from ._decode import FACTS, calls_in, say, tidy, turn_of
+from ._decode import NAME as NAME
 from ._messages import Rendering
 from ._messages import read_history as _read_history
 from ._rules import REQUEST_FORM, facts_at, fit, form_at

@@ -17,12 +17,11 @@ from typing import Any, ClassVar, Final
 
 from ... import AssistantTurn, Attachment, ToolResult
 from ..._text.json import JsonObject, copy_json, is_mapping, is_sequence
+from .._history import History
 from .._openai import OpenAIRendering, named_data, read_parts
-from .._wire.history import History
-from .._wire.reading import named_text, send_as_text, usual_type
-from .._wire.rendering import told_apart
-from ._decode import CALLS, THOUGHTS, function_of, kind_of
-from ._facts import FACTS
+from .._reading import named_text, send_as_text, usual_type
+from .._rendering import told_apart
+from ._decode import CALLS, FACTS, THOUGHTS, function_of, kind_of
 from ._rules import RESULTS
 
 _AUDIO: Final = {"audio/wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}

@@ -31,8 +31,7 @@ from .._repair import (
     text_of,
 )
 from ..hosts import Host
-from ._decode import CALLS, kind_of
-from ._facts import FACTS
+from ._decode import CALLS, FACTS, kind_of
 
 RESULTS: Final = frozenset({"tool", "function"})
 """The roles of those who answer calls."""

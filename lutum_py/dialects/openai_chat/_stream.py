@@ -20,10 +20,9 @@ from ...streaming import (
 )
 from ...turns import AssistantItem, ReasoningItem, RefusalItem, TextItem
 from .._arguments import Arguments, BrokenStream, Pieces, begins_object, joined
+from .._reading import Place, count_at, objects_in, own_id, response_place, text_or_none
 from .._stream import StreamReader
-from .._wire.reading import Place, count_at, objects_in, own_id, response_place, text_or_none
-from ._decode import CALLS, Shown, items_of_content, plain_text, tidy, turn_of, usage_of
-from ._facts import NAME
+from ._decode import CALLS, NAME, Shown, items_of_content, plain_text, tidy, turn_of, usage_of
 
 _REASONING = ("reasoning_content", "reasoning")
 _REASONS = frozenset({*_REASONING, "reasoning_details"})

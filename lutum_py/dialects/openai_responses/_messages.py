@@ -25,24 +25,27 @@ from ...schemas import branches, types_in
 from ...turns import RefusalItem, TextItem, ToolCallItem
 from ...typing import JsonSchema
 from .._findings import NOT_SHOWN, Loss
+from .._history import History
+from .._offered import NativeSearch, as_sent, callers_of
 from .._openai import OpenAIRendering, named_data, read_parts
+from .._reading import arguments_object, named_text, objects_in, send_as_text
+from .._rendering import LED_NOWHERE, ModelNames, told_apart
 from .._schema.compiler import compile_schema
-from .._wire.history import History
-from .._wire.offered import NativeSearch, as_sent, callers_of
-from .._wire.reading import arguments_object, named_text, objects_in, send_as_text
-from .._wire.rendering import LED_NOWHERE, ModelNames, told_apart
 from ._decode import (
     ANSWERS,
     CALLS,
+    FACTS,
+    NAME,
+    REQUIRED,
     SEARCH,
     SEARCH_CALL,
     SEARCH_OUTPUT,
     is_call,
+    is_id_refused,
     made_answer,
     repeated_in,
     unanswered,
 )
-from ._facts import FACTS, NAME, REQUIRED, is_id_refused
 from ._rules import Item
 
 _CLIENT: Mapping[str, str] = {"execution": "client", "status": "completed"}

@@ -15,22 +15,24 @@ from typing import Final
 
 from ..._text.json import JsonObject, copy_json, is_mapping, is_sequence, shorten
 from .._findings import OUTCOME_UNKNOWN
+from .._reading import DUMP, caller_of
 from .._repair import MAYBE_TEXT, Form, Pairing, Piece, Repairing, distinct_ids, text_of
-from .._wire.reading import DUMP, caller_of
 from ._decode import (
     ANSWERS,
     CALLS,
+    FACTS,
     OUTPUTS,
     PROGRAM_CALLS,
+    REQUIRED,
     SEARCH_CALL,
     SEARCH_OUTPUT,
     answer_of,
+    is_id_refused,
     is_run_by_provider,
     made_answer,
     repeated_in,
     unanswered,
 )
-from ._facts import FACTS, REQUIRED, is_id_refused
 
 _SEARCHES: Final = frozenset({SEARCH_CALL, SEARCH_OUTPUT})
 _WITH_OUTPUT: Final = OUTPUTS - _SEARCHES

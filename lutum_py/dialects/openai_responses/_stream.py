@@ -27,10 +27,9 @@ from ...streaming import (
 )
 from ...turns import AssistantItem, ReasoningItem, RefusalItem, TextItem
 from .._arguments import Arguments, BrokenStream, settled
+from .._reading import Place, count_at, response_place, text_or_none
 from .._stream import StreamReader
-from .._wire.reading import Place, count_at, response_place, text_or_none
-from ._decode import CALLS, WAITING, items_of_output, metadata_of, tidy, turn_of, usage_of
-from ._facts import NAME
+from ._decode import CALLS, NAME, WAITING, items_of_output, metadata_of, tidy, turn_of, usage_of
 
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.cancelled"})
 _ARGUMENTS = frozenset(

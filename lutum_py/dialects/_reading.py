@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_core import from_json, to_json
 
-from ... import AssistantTurn, Attachment, Message, ToolMetadata, ToolResult, Usage
-from ..._text.json import (
+from .. import AssistantTurn, Attachment, Message, ToolMetadata, ToolResult, Usage
+from .._text.json import (
     LEAVES,
     JsonObject,
     compact_json,
@@ -31,12 +31,12 @@ from ..._text.json import (
     short_digest_of,
     shorten,
 )
-from ..._text.names import is_among
-from ...errors import DialectError, MisuseError
-from ...turns import AssistantItem, RefusalItem, ToolCallItem, TranscriptItem
-from ...typing import CutOff
-from .._arguments import once
-from .._facts import DistinctIds, Facts
+from .._text.names import is_among
+from ..errors import DialectError, MisuseError
+from ..turns import AssistantItem, RefusalItem, ToolCallItem, TranscriptItem
+from ..typing import CutOff
+from ._arguments import once
+from ._facts import DistinctIds, Facts
 
 DEEPEST: Final = 200
 """How deeply a payload may be nested: what pydantic, and with it the SDKs, can read and write."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from ... import ToolDef, ToolResult, TurnRequest
-from ..._text.json import JsonObject, copy_json, shorten
-from ..._text.names import OwnNames, own_name
-from ...errors import MisuseError, ToolDefinitionError
-from ...typing import Descriptions, JsonSchema, ToolChoice
-from .._facts import Facts
-from .._findings import Loss
-from .._schema.compiler import compile_schema
+from .. import ToolDef, ToolResult, TurnRequest
+from .._text.json import JsonObject, copy_json, shorten
+from .._text.names import OwnNames, own_name
+from ..errors import MisuseError, ToolDefinitionError
+from ..typing import Descriptions, JsonSchema, ToolChoice
+from ._facts import Facts
+from ._findings import Loss
+from ._schema.compiler import compile_schema
 
 
 def offered(

@@ -9,14 +9,14 @@ from copy import copy
 from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple, Self, TypeAlias
 
-from ... import AssistantTurn, Attachment, Message, ToolMetadata, ToolResult
-from ..._text.json import JsonObject, is_mapping
-from ...errors import InvalidValueError, MisuseError
-from ...turns import ReasoningItem, ServerToolItem, TranscriptItem
-from ...typing import TranscriptView
-from .._facts import Facts
-from .._findings import Loss
-from .reading import UNREADABLE, arguments_object, named_text, rendered_items
+from .. import AssistantTurn, Attachment, Message, ToolMetadata, ToolResult
+from .._text.json import JsonObject, is_mapping
+from ..errors import InvalidValueError, MisuseError
+from ..turns import ReasoningItem, ServerToolItem, TranscriptItem
+from ..typing import TranscriptView
+from ._facts import Facts
+from ._findings import Loss
+from ._reading import UNREADABLE, arguments_object, named_text, rendered_items
 
 # A provider takes back what it sent and little else: signatures and encrypted reasoning cover the
 # turn as it came. So the payload of the same dialect is sent again; the neutral items are for

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias, TypeVar
 
-from ... import (
+from .. import (
     AssistantTurn,
     Attachment,
     CommittedRound,
@@ -22,11 +22,11 @@ from ... import (
     ToolResult,
     Transcript,
 )
-from ..._text.json import compact_json, is_mapping, is_sequence, parse_json
-from ...errors import DialectError
-from ...typing import MediaType, ResultStatus, Role
-from .._facts import Facts
-from .._findings import Loss
+from .._text.json import compact_json, is_mapping, is_sequence, parse_json
+from ..errors import DialectError
+from ..typing import MediaType, ResultStatus, Role
+from ._facts import Facts
+from ._findings import Loss
 
 Part: TypeAlias = str | Attachment
 """What a message says, one after the other: texts and files."""
@@ -154,7 +154,7 @@ class History:
             name=name if isinstance(name, str) else None,
         )
 
-    def say(self, role: Role, parts: Iterable[Part], position: str) -> None:
+    def say(self, role: Role, parts: Iterable[str | Attachment], position: str) -> None:
         """Take what anyone but the model says in one message."""
         before = len(self._losses)
         groups = _grouped(parts)
@@ -183,7 +183,9 @@ class History:
         self._items.append(made)
         self._open.extend((made, call) for call in turn.tool_calls)
 
-    def answer(self, parts: Iterable[Part], position: str, *, is_error: bool | None = None) -> None:
+    def answer(
+        self, parts: Iterable[str | Attachment], position: str, *, is_error: bool | None = None
+    ) -> None:
         """Take what the result of the next call says.
 
         Args:
