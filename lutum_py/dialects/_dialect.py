@@ -320,6 +320,7 @@ class Dialect(Generic[C]):
         return self if self.hosted is None else self.hosted(host)
 
     def fitted(self, request: JsonObject) -> Iterable[Loss]:
+        """Render a request for the host, in place, and give what is lost by that."""
         if self.fit is None or self.host is None:
             return ()
         return self.fit(request, self.host)

@@ -340,6 +340,7 @@ class Rendering(ABC):
         return rendering
 
     def take_all(self, items: TranscriptView, until: int) -> None:
+        """Render the items up to one of them."""
         for position, item in items.numbered(self.taken, until):
             self.is_changed_before = items.front.is_changed_before(position)
             self.take(item, f"items[{position}]")

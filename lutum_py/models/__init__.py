@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 from .._session.model import Model, StreamingModel, SyncModel, SyncStreamingModel
 from .._text.on_demand import on_demand
-from ..typing import ToolChoice
 
 if TYPE_CHECKING:
     from ._anthropic import Anthropic, MessagesClient
@@ -59,5 +58,4 @@ __all__ = [
     "StreamingModel",
     "SyncModel",
     "SyncStreamingModel",
-    "ToolChoice",
 ]

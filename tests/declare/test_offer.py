@@ -9,7 +9,7 @@ import pytest
 from lutum_py import ToolAvailability, ToolRequirement, Toolset, tool, toolset
 from lutum_py.dialects import openai_chat
 from lutum_py.errors import ToolConstraintError, UnknownToolError
-from lutum_py.models import ToolChoice
+from lutum_py.typing import ToolChoice
 from tests.cases import over
 from tests.sample_tools import (
     AppTools,

@@ -14,8 +14,8 @@ from lutum_py.dialects import (
 )
 from lutum_py.dialects import anthropic_messages as dialect
 from lutum_py.errors import MisuseError
-from lutum_py.models import ToolChoice
 from lutum_py.turns import ReasoningItem, RefusalItem, TextItem, TranscriptItem
+from lutum_py.typing import ToolChoice
 from tests.cases import over
 
 from .anthropic_wire import CALL, ECHO, call_of, response, result, turn_of

@@ -22,9 +22,9 @@ from lutum_py import (
 )
 from lutum_py.dialects import anthropic_messages, bedrock_converse, openai_chat
 from lutum_py.errors import DialectError
-from lutum_py.models import ToolChoice
 from lutum_py.streaming import ReasoningDelta
 from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem, TranscriptItem
+from lutum_py.typing import ToolChoice
 from lutum_py.window import Cache
 from tests.cases import over
 from tests.models.said import Said

@@ -34,9 +34,9 @@ from lutum_py.dialects import openai_chat
 from lutum_py.dialects._facts import facts_of
 from lutum_py.dialects._wire_form import wire_form_of
 from lutum_py.errors import DialectError, MisuseError
-from lutum_py.models import ToolChoice
 from lutum_py.testing import ScriptedClient
 from lutum_py.turns import TranscriptItem
+from lutum_py.typing import ToolChoice
 from tests.cases import over
 from tests.instructions import instructions
 from tests.profiles import scaled

@@ -17,8 +17,8 @@ from lutum_py.dialects import (
     gemini_generate_content,
 )
 from lutum_py.errors import InvalidValueError
-from lutum_py.models import ToolChoice
 from lutum_py.turns import TranscriptItem
+from lutum_py.typing import ToolChoice
 from lutum_py.window import Cache
 from tests.cases import over
 

@@ -20,8 +20,8 @@ from lutum_py.dialects import (
 )
 from lutum_py.dialects import gemini_generate_content as dialect
 from lutum_py.errors import MisuseError
-from lutum_py.models import ToolChoice
 from lutum_py.turns import ReasoningItem, RefusalItem, TextItem
+from lutum_py.typing import ToolChoice
 
 from .called import BAD, answers, called
 from .gemini_wire import CALL, ECHO, USER, call_of, response, result

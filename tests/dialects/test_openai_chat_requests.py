@@ -21,7 +21,7 @@ from lutum_py.dialects import (
 )
 from lutum_py.dialects import openai_chat as dialect
 from lutum_py.errors import MisuseError
-from lutum_py.models import ToolChoice
+from lutum_py.typing import ToolChoice
 from tests.cases import over
 
 from .called import BAD, answers

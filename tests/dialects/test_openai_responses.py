@@ -20,7 +20,6 @@ from lutum_py.dialects import (
 )
 from lutum_py.dialects import openai_responses as dialect
 from lutum_py.errors import DialectError, MisuseError
-from lutum_py.models import ToolChoice
 from lutum_py.turns import (
     ReasoningItem,
     RefusalItem,
@@ -28,6 +27,7 @@ from lutum_py.turns import (
     TextItem,
     ToolCallItem,
 )
+from lutum_py.typing import ToolChoice
 from tests.cases import over
 
 from .called import BAD, answers

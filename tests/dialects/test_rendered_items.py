@@ -21,7 +21,7 @@ from lutum_py import (
 )
 from lutum_py.dialects import anthropic_messages, openai_chat, openai_responses
 from lutum_py.errors import MisuseError
-from lutum_py.models import ToolChoice
+from lutum_py.typing import ToolChoice
 
 from .every_dialect import DIALECTS, key_of, tools_in
 

@@ -11,9 +11,9 @@ import pytest
 
 from lutum_py import Session, ToolAvailability, ToolRequirement, Toolset, TurnRequest, tool
 from lutum_py.errors import MisuseError, ToolConstraintError, UnknownToolError
-from lutum_py.models import ToolChoice
 from lutum_py.streaming import StreamEvent, TurnFinished
 from lutum_py.testing import ScriptedModel
+from lutum_py.typing import ToolChoice
 from lutum_py.window import Cache
 from tests.cases import over
 from tests.round_tools import Shop, add, adds, answer, needs, shout, turn

@@ -25,8 +25,8 @@ from lutum_py import (
     Usage,
 )
 from lutum_py.errors import InvalidValueError, MisuseError
-from lutum_py.models import ToolChoice
 from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem
+from lutum_py.typing import ToolChoice
 from tests.cases import over
 
 SAID: Any = [Message("user", "Hi")]
