@@ -15,7 +15,7 @@ from typing import Final
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent / "lutum_py"
 STILL: Final = {
-    "cli": (82, 9),
+    "cli": (70, 9),
     "code": (0, 1),
     "dialects": (0, 0),
     "execution": (35, 52),

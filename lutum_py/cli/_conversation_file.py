@@ -20,9 +20,8 @@ from .._transcript.message import Message
 from .._transcript.request import TranscriptItem, TurnRequest
 from .._transcript.saved import PLAN, SESSION, TRANSCRIPT, Saved, open_saved, seal_in_words
 from .._transcript.transcript import Transcript
-from ..dialects import DIALECTS
-from ..dialects._facts import Facts, facts_of
-from ..dialects._findings import NOT_SHOWN, Change, EncodedRequest, Loss, Violation
+from ..dialects import DIALECTS, Change, EncodedRequest, Loss, Violation
+from ..dialects.authoring import NOT_SHOWN, Facts, facts_of
 from ..errors import DialectError, HistoryError, InvalidValueError, SavedDataError
 from ._exact_json import Style, exact_text, read_exact
 from ._screen import Failure, system_reason

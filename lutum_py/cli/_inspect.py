@@ -22,7 +22,7 @@ from .._toolsets.offer import ToolAvailability
 from .._toolsets.toolset_meta import ToolsetMeta
 from .._transcript.result_cap import ResultCap
 from ..dialects import DIALECTS
-from ..dialects._facts import facts_of
+from ..dialects.authoring import facts_of
 from ..errors import ToolDefinitionError
 from ..schemas import merged_part
 from ._conversation_file import dialect_module

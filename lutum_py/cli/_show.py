@@ -26,8 +26,8 @@ from .._transcript.display import entry_of, usage_in_words
 from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult
 from .._transcript.saved import PLAN, SESSION, Saved, open_saved, seal_in_words
-from ..dialects._facts import facts_of
-from ..dialects._findings import Violation
+from ..dialects import Violation
+from ..dialects.authoring import facts_of
 from ..errors import HistoryError, PlanError
 from ._conversation_file import (
     Conversation,

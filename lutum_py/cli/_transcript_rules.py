@@ -14,7 +14,7 @@ from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult, dump_result, make_result
 from .._transcript.saved import TRANSCRIPT, Saved
 from .._transcript.transcript_json import load_item
-from ..dialects._findings import Change, Violation
+from ..dialects import Change, Violation
 from ..errors import TranscriptError
 
 _UNKNOWN: Final = '"The transcript holds no result for this call; whether it ran is not known."'

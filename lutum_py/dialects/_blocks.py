@@ -656,8 +656,8 @@ def _fix(form: BlockForm, messages: list[Any], repairing: Repairing) -> None:
     for group, answered in answers.items():
         if note_places(group, answered, repairing):
             touched.add(group)
-        keys, fit = (form.call_id, form.answers), form.facts.fitting_id
-        distinct_ids(answered, keys, fit, repairing, is_needed=form.needs_ids)
+        keys = (form.call_id, form.answers)
+        distinct_ids(answered, keys, repairing, is_needed=form.needs_ids)
     if _ends_blank(spoken, form, repairing):
         last = spoken[-1].pieces[-1]
         repairing.note(
@@ -668,7 +668,8 @@ def _fix(form: BlockForm, messages: list[Any], repairing: Repairing) -> None:
             "removed the white space",
         )
         last.value["text"] = last.value["text"].rstrip()
-    _write(spoken, answers, touched, set(pairing.dropped), form, repairing)
+    due = {group: [result for _, result in answers[group]] for group in touched}
+    _write(spoken, due, set(pairing.dropped), form, repairing)
     _begin(form, repairing)
 
 
@@ -705,17 +706,16 @@ def _unanswered(form: BlockForm, repairing: Repairing, block: Block) -> Block:
 
 def _write(
     spoken: list[Spoken[Block]],
-    answers: dict[int, list[tuple[Block, Block]]],
-    touched: set[int],
+    due: dict[int, list[Block]],
     dropped: set[Block],
     form: BlockForm,
     repairing: Repairing,
 ) -> None:
     """Write the messages; results of a turn with a breach go to the head of the turn after it."""
-    # `touched` is {1} where the answers of turn 1 are to be written again; `moved` has them
+    # `due` has turn 1 where the answers of turn 1 are to be written again; `moved` has them
     # wherever they stand, so that going through the messages drops each at its old place, and
     # `waiting` puts it at the new one.
-    moved = {result for group in touched for _, result in answers.get(group, ())} | dropped
+    moved = dropped.union(*due.values())
     # Results of a repaired turn wait here until its last message is written. They then stand at the
     # head of the user's next message, or make one where the user says nothing.
     waiting: list[Block] = []
@@ -743,8 +743,7 @@ def _write(
             last = last if said.role == "system" else said.role
             _say(_with_blocks(said, kept, form), said.index, form, repairing)
         if said.role == "assistant" and ends[said.group] is said:
-            if said.group in touched:
-                waiting = [result for _, result in answers.get(said.group, ())]
+            waiting = due.get(said.group, waiting)
             if waiting and said.group + 1 not in ends:
                 content = [result.value for result in waiting]
                 repairing.items.append({"role": "user", "content": content})

@@ -137,9 +137,7 @@ class Dialect(Generic[C]):
             remedy = "Pass `AppTools.search.definition`."
             raise MisuseError.of_field("compile", "definition", "a ToolDef", definition, remedy)
         compiled = compile_schema(definition, self.facts, strict)
-        refused = refused_keys(compiled.schema, self.facts.property_keys)
-        # Copied: what was compiled is kept for requests, and this one is the caller's to change.
-        schema = copy_json(with_keys_sent(compiled.schema, refused))
+        schema, refused = self._sent(compiled)
         if not refused:
             return replace(compiled, schema=schema)
         decode = compiled.decoder
@@ -148,6 +146,12 @@ class Dialect(Generic[C]):
             return decode(without_stand_ins(arguments, refused))
 
         return replace(compiled, schema=schema, decoder=decoder)
+
+    def _sent(self, compiled: CompiledSchema) -> tuple[JsonSchema, dict[str, str]]:
+        """Copy a schema as it goes out, and give the keys for which it has stand-ins."""
+        # Copied: what was compiled is kept for requests, and this one is the caller's to change.
+        refused = refused_keys(compiled.schema, self.facts.property_keys)
+        return copy_json(with_keys_sent(compiled.schema, refused)), refused
 
     def tools(
         self,
@@ -183,11 +187,7 @@ class Dialect(Generic[C]):
     def tool_of(self, definition: ToolDef, strict: bool) -> JsonObject:
         """Describe one tool."""
         strict = strict and (self.facts.calls_strictly or "program" not in definition.callers)
-        # Copied: what was compiled is kept for the next request, and this one is the caller's to
-        # change.
-        schema = compile_schema(definition, self.facts, strict).schema
-        refused = refused_keys(schema, self.facts.property_keys)
-        schema = copy_json(with_keys_sent(schema, refused))
+        schema, _ = self._sent(compile_schema(definition, self.facts, strict))
         return self.tool(as_sent(definition, self.facts), schema, strict)
 
     def wire_name(self, name: str) -> str:

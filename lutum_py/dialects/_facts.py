@@ -30,6 +30,7 @@ class Facts:
         key: The field of a request body that holds the conversation.
         tool_names: The names of tools that the provider takes.
         tool_names_in_words: The same for people.
+        model_at: The field of a response that names its model.
         message_word: What it calls a message of a conversation.
         result_word: What it calls the result of a call.
         names_at: The ways to names of tools in a body, outside of its conversation; `[]` goes
@@ -59,6 +60,7 @@ class Facts:
     key: str
     names_at: tuple[str, ...]
     truncated: frozenset[str]
+    model_at: str = "model"
     message_word: str = "message"
     result_word: str = "result"
     refused: frozenset[str] = frozenset()

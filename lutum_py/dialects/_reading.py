@@ -400,56 +400,61 @@ def name_of(call: Place) -> str:
     return call.text_at("name") or ""
 
 
-def turn_from(
-    facts: Facts,
-    response: Place,
-    items: list[AssistantItem],
-    finish_reason: str | None,
-    usage: Usage | None,
-    request_id: str | None,
-    *,
-    calls: Iterable[WireCall] = (),
-    model_at: str = "model",
-    refusal: object = None,
-    is_ended: bool = True,
-) -> AssistantTurn:
-    """Make the turn of a response, from what was read of it.
+class Reply(NamedTuple):
+    """What was read of a response.
 
-    Args:
-        facts: What is known of the dialect.
-        response: The response.
-        items: What it says, which may be added to.
+    Attributes:
+        items: What it says; `turn` may add to it.
         finish_reason: Why it ended.
-        usage: What it cost.
         request_id: The provider's id of it.
+        usage: What it cost.
         calls: Its calls, in the order of the items; asked only where one has to be changed.
-        model_at: Where it names its model.
         refusal: What may be the provider's words for why it was refused.
         is_ended: Whether the provider had come to the end. The objects of an SDK can be read while
-            they grow, and what an SDK makes of half a call looks whole.
+            they grow, and what an SDK makes of half a call looks whole. None if a finish reason
+            says so, where the response has an id: what a program writes has none.
     """
-    _tell_apart(facts, items, calls)
-    cut_off: CutOff | None = None
-    is_going_on = not is_ended and any(isinstance(item, ToolCallItem) for item in items)
-    if is_among(finish_reason, facts.truncated) or is_going_on:
-        cut_off = facts.cut_off(items)
-    elif is_among(finish_reason, facts.refused):
-        if facts.cut_off(items) == "arguments":
-            cut_off = "arguments"
-        # Few providers write a refusal among the items. Of the others the finish reason alone says
-        # it, so here it becomes an item for all of them, beside what was said before.
-        if not any(isinstance(item, RefusalItem) for item in items):
-            items.append(RefusalItem(text_or_none(refusal) or ""))
-    turn = AssistantTurn(
-        items=items,
-        finish_reason=finish_reason,
-        usage=usage,
-        model=response.text_at(model_at),
-        request_id=request_id,
-        dialect=facts.name,
-        cut_off=cut_off,
-    )
-    return turn.with_payload(response.value)
+
+    items: list[AssistantItem]
+    finish_reason: str | None
+    request_id: str | None = None
+    usage: Usage | None = None
+    calls: Iterable[WireCall] = ()
+    refusal: object = None
+    is_ended: bool | None = None
+
+    def turn(self, facts: Facts, response: Place) -> AssistantTurn:
+        """Make the turn of the response.
+
+        Args:
+            facts: What is known of the dialect.
+            response: The response.
+        """
+        items, finish_reason, is_ended = self.items, self.finish_reason, self.is_ended
+        _tell_apart(facts, items, self.calls)
+        if is_ended is None:
+            is_ended = finish_reason is not None or self.request_id is None
+        cut_off: CutOff | None = None
+        is_going_on = not is_ended and any(isinstance(item, ToolCallItem) for item in items)
+        if is_among(finish_reason, facts.truncated) or is_going_on:
+            cut_off = facts.cut_off(items)
+        elif is_among(finish_reason, facts.refused):
+            if facts.cut_off(items) == "arguments":
+                cut_off = "arguments"
+            # Few providers write a refusal among the items. Of the others the finish reason alone
+            # says it, so here it becomes an item for all of them, beside what was said before.
+            if not any(isinstance(item, RefusalItem) for item in items):
+                items.append(RefusalItem(text_or_none(self.refusal) or ""))
+        turn = AssistantTurn(
+            items=items,
+            finish_reason=finish_reason,
+            usage=self.usage,
+            model=response.text_at(facts.model_at),
+            request_id=self.request_id,
+            dialect=facts.name,
+            cut_off=cut_off,
+        )
+        return turn.with_payload(response.value)
 
 
 class WireCall(NamedTuple):

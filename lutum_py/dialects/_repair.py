@@ -812,7 +812,6 @@ def note_places(group: int, answered: Iterable[tuple[Piece, Piece]], repairing: 
 def distinct_ids(
     answered: Sequence[tuple[P, P]],
     keys: tuple[str, str],
-    fit: Callable[[str], str],
     repairing: Repairing,
     *,
     taken: Iterable[str | None] = (),
@@ -824,13 +823,14 @@ def distinct_ids(
     Args:
         answered: The calls, and their results.
         keys: Where a call has its id, and where a result has that of its call.
-        fit: Gives an id that the provider takes for one that it may refuse.
         repairing: Takes a note of each breach.
         taken: Ids that none that is made may be, beside those of the calls.
         at: The way from a call to its id, for the notes.
         is_needed: Whether each call has to have an id.
     """
     of_call, of_result = keys
+    facts = repairing.facts
+    fit = str if facts.takes_own_ids else facts.fitting_id
     fields = [(call, call.call or {}, result.result or {}) for call, result in answered]
     known = {str(called[of_call]) for _, called, _ in fields if called.get(of_call)}.union(taken)
     seen: set[str] = set()
@@ -859,7 +859,7 @@ def distinct_ids(
                 if is_odd
                 else f"a call before it has the id {shorten(shown)} too",
                 "Give each call an id of its own, of "
-                f"{repairing.facts.call_ids_in_words}, and its result the same",
+                f"{facts.call_ids_in_words}, and its result the same",
                 f"gave the call and its result the id {made!r}",
             )
             called[of_call] = answer[of_result] = made

@@ -4,13 +4,13 @@
 
 | name | what it is |
 |---|---|
-| `Facts`, `Strictness` | what is known of the provider, as data |
-| `Place`, `WireCall`, `read_call`, `response_place`, `turn_from` | reading a response |
+| `Facts`, `Strictness`, `facts_of` | what is known of the provider, as data |
+| `Place`, `Reply`, `WireCall`, `read_call`, `response_place` | reading a response |
 | `Draft`, `Rendering`, `FrontRendering`, `NativeSearch` | a request on its way to the wire |
 | `StreamReader`, `BrokenStream`, `PartialJson` | the decoder of a stream |
 | `Form`, `Repairing`, `Pairing`, `Piece`, `note_places`, `text_of` | check and repair |
 | `History` | messages that were kept elsewhere |
-| `WireForm`, `Said`, `halves`, `objects`, `of_role`, `said_call` | for the testing kit |
+| `WireForm`, `Said`, `halves`, `objects`, `of_role`, `said_call`, `wire_form_of` | for tests |
 | `Dialect` | the record of all this, whose methods are the functions of the module |
 | `NOT_SHOWN`, `OUTCOME_UNKNOWN` | what a repair says |
 | `copy_json`, `is_mapping`, `is_sequence` | JSON that somebody else made |
@@ -21,16 +21,16 @@ from __future__ import annotations
 from .._text.json import PartialJson, copy_json, is_mapping, is_sequence
 from ._arguments import BrokenStream
 from ._dialect import Dialect, Draft
-from ._facts import Facts
+from ._facts import Facts, facts_of
 from ._findings import NOT_SHOWN, OUTCOME_UNKNOWN
 from ._history import History
 from ._offered import NativeSearch
-from ._reading import Place, WireCall, read_call, response_place, turn_from
+from ._reading import Place, Reply, WireCall, read_call, response_place
 from ._rendering import FrontRendering, Rendering
 from ._repair import Form, Pairing, Piece, Repairing, note_places, text_of
 from ._schema.strict import Strictness
 from ._stream import StreamReader
-from ._wire_form import Said, WireForm, halves, objects, of_role, said_call
+from ._wire_form import Said, WireForm, halves, objects, of_role, said_call, wire_form_of
 
 __all__ = [
     "NOT_SHOWN",
@@ -49,12 +49,14 @@ __all__ = [
     "Place",
     "Rendering",
     "Repairing",
+    "Reply",
     "Said",
     "StreamReader",
     "Strictness",
     "WireCall",
     "WireForm",
     "copy_json",
+    "facts_of",
     "halves",
     "is_mapping",
     "is_sequence",
@@ -65,5 +67,5 @@ __all__ = [
     "response_place",
     "said_call",
     "text_of",
-    "turn_from",
+    "wire_form_of",
 ]

@@ -20,6 +20,7 @@ from .._facts import Facts
 from .._reading import (
     UNKNOWN_EVENTS,
     Place,
+    Reply,
     WireCall,
     caller_of,
     count_at,
@@ -28,7 +29,6 @@ from .._reading import (
     replace_texts,
     text_or_none,
     total,
-    turn_from,
     without_nulls,
 )
 from .._schema.strict import ANTHROPIC
@@ -191,19 +191,16 @@ def turn_of(response: Place) -> AssistantTurn:
     """
     response.raise_error()
     response_id = response.text_at("id") or None
-    finish_reason = response.text_at("stop_reason")
     details = response.value.get("stop_details")
-    return turn_from(
-        FACTS,
-        response,
+    reply = Reply(
         list(_items(response, response_id)),
-        finish_reason,
-        usage_of(response),
+        response.text_at("stop_reason"),
         response_id,
-        calls=calls_in(response.value),
-        refusal=details.get("explanation") if is_mapping(details) else None,
-        is_ended=finish_reason is not None or response_id is None,
+        usage_of(response),
+        calls_in(response.value),
+        details.get("explanation") if is_mapping(details) else None,
     )
+    return reply.turn(FACTS, response)
 
 
 def calls_in(payload: JsonObject) -> Iterator[WireCall]:

@@ -24,13 +24,13 @@ from .._facts import Facts
 from .._reading import (
     UNKNOWN_EVENTS,
     Place,
+    Reply,
     WireCall,
     count_at,
     objects_in,
     read_call,
     replace_texts,
     total,
-    turn_from,
     usual_type,
     without_nulls,
 )
@@ -201,6 +201,7 @@ def _is_own_body(body: Mapping[str, object]) -> bool:
 FACTS: Final = Facts(
     name=NAME,
     key="messages",
+    model_at="modelId",
     names_at=("toolConfig.tools[].toolSpec.name", "toolConfig.toolChoice.tool.name"),
     truncated=frozenset(
         {
@@ -306,17 +307,8 @@ def turn_of(response: Place) -> AssistantTurn:
     request_id = None if meta is None else meta.text_at("RequestId") or None
     finish_reason = response.text_at("stopReason")
     items = list(_items(response.need("output").need("message"), request_id))
-    return turn_from(
-        FACTS,
-        response,
-        items,
-        finish_reason,
-        usage_of(response),
-        request_id,
-        calls=calls_in(response.value),
-        model_at="modelId",
-        is_ended=finish_reason is not None or request_id is None,
-    )
+    reply = Reply(items, finish_reason, request_id, usage_of(response), calls_in(response.value))
+    return reply.turn(FACTS, response)
 
 
 def calls_in(payload: JsonObject) -> Iterator[WireCall]:

@@ -27,6 +27,7 @@ from .._facts import Facts
 from .._reading import (
     UNKNOWN_EVENTS,
     Place,
+    Reply,
     WireCall,
     count_at,
     objects_in,
@@ -34,7 +35,6 @@ from .._reading import (
     read_call,
     replace_texts,
     total,
-    turn_from,
     with_nulls,
 )
 from .._schema.compiler import gemini_schema
@@ -55,6 +55,7 @@ def _is_own_body(body: Mapping[str, object]) -> bool:
 FACTS: Final = Facts(
     name=NAME,
     key="contents",
+    model_at="modelVersion",
     message_word="content",
     result_word="response",
     tool_names=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
@@ -193,18 +194,9 @@ def turn_of(
         if blocked is None:
             raise response.error("the response has no candidates")
         items, finish_reason = blocked
-    return turn_from(
-        FACTS,
-        response,
-        items,
-        finish_reason,
-        usage or usage_of(response),
-        response_id,
-        calls=calls_in(response.value),
-        model_at="modelVersion",
-        refusal=refusal,
-        is_ended=finish_reason is not None or response_id is None,
-    )
+    usage, calls = usage or usage_of(response), calls_in(response.value)
+    reply = Reply(items, finish_reason, response_id, usage, calls, refusal)
+    return reply.turn(FACTS, response)
 
 
 def calls_in(payload: JsonObject) -> Iterator[WireCall]:

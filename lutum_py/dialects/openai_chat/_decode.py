@@ -19,13 +19,13 @@ from .._facts import Facts
 from .._openai import tidying
 from .._reading import (
     Place,
+    Reply,
     WireCall,
     count_at,
     objects_in,
     read_call,
     replace_texts,
     total,
-    turn_from,
 )
 from .._schema.strict import OPENAI
 
@@ -121,11 +121,8 @@ def turn_of(response: Place, *, is_ended: bool = False) -> AssistantTurn:
     # Some hosts give no finish reason. What a call cost is known only once it is whole, and what a
     # program puts around a message of its own has no id.
     is_ended = is_ended or finish_reason is not None or usage is not None or response_id is None
-    return turn_from(
-        *(FACTS, response, items, finish_reason, usage, response_id),
-        calls=calls,
-        is_ended=is_ended,
-    )
+    reply = Reply(items, finish_reason, response_id, usage, calls, is_ended=is_ended)
+    return reply.turn(FACTS, response)
 
 
 def usage_of(response: Place) -> Usage | None:

@@ -253,9 +253,7 @@ def _is_in_order(messages: list[Any], repairing: Repairing) -> bool:
         elif message["role"] == "assistant":
             due = _calls(message)
             answered = 0
-            if len(due) > 1 and _shares_ids(due):
-                return False
-            if due and not repairing.facts.takes_own_ids and not _have_ids(due, repairing.facts):
+            if due and not _have_ids(due, repairing.facts):
                 return False
         elif due:
             due = []
@@ -263,15 +261,11 @@ def _is_in_order(messages: list[Any], repairing: Repairing) -> bool:
     return answered == len(due)
 
 
-def _shares_ids(calls: list[tuple[int | None, JsonObject, Any]]) -> bool:
-    ids = [str(call["id"]) for place, call, _ in calls if place is not None and call.get("id")]
-    return len(set(ids)) < len(ids)
-
-
 def _have_ids(calls: list[tuple[int | None, JsonObject, Any]], facts: Facts) -> bool:
-    """Tell whether the calls that have ids have those that the host takes."""
-    ids = [call["id"] for place, call, _ in calls if place is not None and call.get("id")]
-    return all(map(facts.takes_id, ids))
+    """Tell whether the calls that have ids have each its own, which the host takes."""
+    ids = [str(call["id"]) for place, call, _ in calls if place is not None and call.get("id")]
+    is_taken = facts.takes_own_ids or all(map(facts.takes_id, ids))
+    return is_taken and len(set(ids)) == len(ids)
 
 
 def _fix(messages: list[Any], repairing: Repairing) -> None:
@@ -285,9 +279,7 @@ def _fix(messages: list[Any], repairing: Repairing) -> None:
         note_places(group, answered, repairing)
         # Only within a turn: over turns hosts repeat ids, "call_0" in each, and take them back so.
         with_ids = [each for each in answered if each[0].place is not None]
-        facts = repairing.facts
-        fit = str if facts.takes_own_ids else facts.fitting_id
-        distinct_ids(with_ids, ("id", "tool_call_id"), fit, repairing)
+        distinct_ids(with_ids, ("id", "tool_call_id"), repairing)
         answers_at[answered[0][0].index] = [result for _, result in answered]
     for index, message in enumerate(kept):
         if message is not None and message["role"] not in RESULTS:

@@ -26,13 +26,13 @@ from .._findings import OUTCOME_UNKNOWN
 from .._openai import tidying
 from .._reading import (
     Place,
+    Reply,
     WireCall,
     caller_of,
     count_at,
     read_call,
     replace_texts,
     text_or_none,
-    turn_from,
 )
 from .._schema.strict import OPENAI
 
@@ -134,11 +134,10 @@ def turn_of(response: Place) -> AssistantTurn:
     finish_reason = (None if details is None else details.text_at("reason")) or status
     output = response.need("output").items()
     items = list(items_of_output(output, response_id))
-    return turn_from(
-        *(FACTS, response, items, finish_reason, usage_of(response), response_id),
-        calls=calls_in(response.value),
-        is_ended=all(item.text_at("status") not in _GOING_ON for item in output),
-    )
+    is_ended = all(item.text_at("status") not in _GOING_ON for item in output)
+    usage, calls = usage_of(response), calls_in(response.value)
+    reply = Reply(items, finish_reason, response_id, usage, calls, is_ended=is_ended)
+    return reply.turn(FACTS, response)
 
 
 def calls_in(payload: JsonObject) -> Iterator[WireCall]:

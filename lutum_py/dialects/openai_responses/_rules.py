@@ -112,8 +112,7 @@ def read_item(index: int, given: object, repairing: Repairing) -> Item | None:
             repairing.drop_unknown(f"input[{index}]", given, _ROLES)
             return None
         if not _is_said(fields.get("content")):
-            remedy = "Send what is said, or leave the message out"
-            _let_say(fields, "content", f"input[{index}]", "message", remedy, repairing)
+            _let_say(fields, "content", f"input[{index}]", repairing)
         return item
     if kind != "item_reference":
         _fields(fields, kind, f"input[{index}]", repairing)
@@ -122,8 +121,7 @@ def read_item(index: int, given: object, repairing: Repairing) -> Item | None:
     if kind in CALLS and not repairing.is_well_written(fields, CALLS[kind]):
         repairing.repair_call(fields, CALLS[kind], f"input[{index}]")
     if kind in _WITH_OUTPUT and not _is_said(fields.get("output")):
-        remedy = 'Send text; `""` if there is nothing to say'
-        _let_say(fields, "output", f"input[{index}]", "result", remedy, repairing)
+        _let_say(fields, "output", f"input[{index}]", repairing)
     return item
 
 
@@ -161,11 +159,15 @@ def _is_said(content: object) -> bool:
     return isinstance(content, str) or (is_sequence(content) and all(map(is_mapping, content)))
 
 
-def _let_say(
-    fields: JsonObject, key: str, position: str, word: str, remedy: str, repairing: Repairing
-) -> None:
+_SAY: Final = {
+    "content": ("message", "Send what is said, or leave the message out"),
+    "output": ("result", 'Send text; `""` if there is nothing to say'),
+}
+
+
+def _let_say(fields: JsonObject, key: str, position: str, repairing: Repairing) -> None:
     """Give a message or result text where it has none, or what is not a list of parts."""
-    said = fields.get(key)
+    said, (word, remedy) = fields.get(key), _SAY[key]
     repairing.note(
         f"{position}.{key}",
         f"{word}_without_content" if said is None else "invalid_content",
@@ -239,8 +241,7 @@ def _fix(given: list[object], repairing: Repairing) -> None:
     answered = [each for group in answers.values() for each in group]
     placed = _placed(items, answered, set(pairing.dropped), repairing)
     taken = (item.key for item in placed)
-    keys, fit = ("call_id", "call_id"), FACTS.fitting_id
-    distinct_ids(answered, keys, fit, repairing, taken=taken, at=".call_id")
+    distinct_ids(answered, ("call_id", "call_id"), repairing, taken=taken, at=".call_id")
     repairing.items = [item.value for item in placed]
 
 
