@@ -29,7 +29,12 @@ if TYPE_CHECKING:
     from .._round.round import NeedsTools
     from .._toolsets.answer import Answer
     from .._toolsets.handlers import Handlers as _Handlers
-    from .._toolsets.offer import Available, Descriptions
+    from .._toolsets.offer import (
+        Available,
+        Descriptions,
+        Offered,
+        ToolAvailability,
+    )
     from .._toolsets.tool_fn import ToolFn
     from .._transcript.assistant import AssistantTurn, ToolMetadata
     from .._transcript.request import TranscriptItem
@@ -99,20 +104,21 @@ class Toolset(metaclass=ToolsetMeta):
 
     @classmethod
     def definitions_for(
-        cls, available: Available, descriptions: Descriptions = ()
+        cls,
+        available: ToolAvailability | Iterable[Offered],
+        descriptions: Descriptions = (),
     ) -> tuple[ToolDef, ...]:
         """Return the definitions of some tools.
 
         Args:
-            available: The tools: selectors, names or a `ToolAvailability`; None for those that are
-                on.
+            available: The tools: selectors, names or a `ToolAvailability`.
             descriptions: Pairs of a selector and the text that stands for the tool's own.
 
         Raises:
             UnknownToolError: One of them is not a tool of this toolset.
         """
         offer = cls._offer
-        return offer.describe(offer.resolve(available).definitions, descriptions)
+        return offer.describe(offer.chosen(available).definitions, descriptions)
 
     @classmethod
     def default_selectors(cls) -> tuple[_Selector[Any, Any], ...]:

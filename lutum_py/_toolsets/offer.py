@@ -206,8 +206,12 @@ class Offer:
         Raises:
             UnknownToolError: A selector or name is not a tool of the toolset.
         """
-        if available is None:
-            return self.default
+        return self.default if available is None else self.chosen(available)
+
+    def chosen(
+        self, available: ToolAvailability | OfferedTools | Iterable[Offered]
+    ) -> OfferedTools:
+        """Do as `resolve` does, where something says which tools."""
         if isinstance(available, OfferedTools):
             return available
         if not isinstance(available, ToolAvailability):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from .. import ToolDef, ToolResult, TurnRequest
+from .. import ToolAvailability, ToolDef, ToolResult, TurnRequest
 from .._text.json import JsonObject, copy_json, shorten
 from .._text.names import OwnNames, own_name
 from ..errors import MisuseError, ToolDefinitionError
@@ -33,7 +33,8 @@ def offered(
     """
     # A toolset is iterable too: over its selectors, which are not definitions.
     if hasattr(toolset, "definitions_for"):
-        found: tuple[ToolDef, ...] = toolset.definitions_for(available, descriptions)
+        on_offer = ToolAvailability() if available is None else available
+        found: tuple[ToolDef, ...] = toolset.definitions_for(on_offer, descriptions)
         return found
     given: object = toolset
     if not isinstance(given, Iterable) or isinstance(given, str | type):
@@ -49,8 +50,10 @@ def offered(
     try:
         said = dict(descriptions)
     except (TypeError, ValueError):
-        pairs = "pairs of a name and a text"
-        raise MisuseError.of_field("tools", "descriptions", pairs, descriptions) from None
+        raise MisuseError(
+            f"Descriptions are pairs or a mapping, not {shorten(descriptions)}. Write them as in "
+            "`{'search': 'Search only ...'}`."
+        ) from None
     texts = {str(getattr(tool, "name", tool)): text for tool, text in said.items()}
     return tuple(
         definition.with_description(texts[definition.name])
