@@ -400,7 +400,7 @@ def name_of(call: Place) -> str:
     return call.text_at("name") or ""
 
 
-class Reply(NamedTuple):
+class DecodedResponse(NamedTuple):
     """What was read of a response.
 
     Attributes:

@@ -5,7 +5,7 @@
 | name | what it is |
 |---|---|
 | `Facts`, `Strictness`, `facts_of` | what is known of the provider, as data |
-| `Place`, `Reply`, `WireCall`, `read_call`, `response_place` | reading a response |
+| `Place`, `DecodedResponse`, `WireCall`, `read_call`, `response_place` | a response |
 | `Draft`, `Rendering`, `FrontRendering`, `NativeSearch` | a request on its way to the wire |
 | `StreamReader`, `BrokenStream`, `PartialJson` | the decoder of a stream |
 | `Form`, `Repairing`, `Pairing`, `Piece`, `note_places`, `text_of` | check and repair |
@@ -25,7 +25,7 @@ from ._facts import Facts, facts_of
 from ._findings import NOT_SHOWN, OUTCOME_UNKNOWN
 from ._history import History
 from ._offered import NativeSearch
-from ._reading import Place, Reply, WireCall, read_call, response_place
+from ._reading import DecodedResponse, Place, WireCall, read_call, response_place
 from ._rendering import FrontRendering, Rendering
 from ._repair import Form, Pairing, Piece, Repairing, note_places, text_of
 from ._schema.strict import Strictness
@@ -36,6 +36,7 @@ __all__ = [
     "NOT_SHOWN",
     "OUTCOME_UNKNOWN",
     "BrokenStream",
+    "DecodedResponse",
     "Dialect",
     "Draft",
     "Facts",
@@ -49,7 +50,6 @@ __all__ = [
     "Place",
     "Rendering",
     "Repairing",
-    "Reply",
     "Said",
     "StreamReader",
     "Strictness",

@@ -19,8 +19,8 @@ from .._blocks import NOTHING, PROPERTY_KEYS, BlockForm, Read
 from .._facts import Facts
 from .._reading import (
     UNKNOWN_EVENTS,
+    DecodedResponse,
     Place,
-    Reply,
     WireCall,
     caller_of,
     count_at,
@@ -192,7 +192,7 @@ def turn_of(response: Place) -> AssistantTurn:
     response.raise_error()
     response_id = response.text_at("id") or None
     details = response.value.get("stop_details")
-    reply = Reply(
+    read = DecodedResponse(
         list(_items(response, response_id)),
         response.text_at("stop_reason"),
         response_id,
@@ -200,7 +200,7 @@ def turn_of(response: Place) -> AssistantTurn:
         calls_in(response.value),
         details.get("explanation") if is_mapping(details) else None,
     )
-    return reply.turn(FACTS, response)
+    return read.turn(FACTS, response)
 
 
 def calls_in(payload: JsonObject) -> Iterator[WireCall]:

@@ -23,8 +23,8 @@ from .._blocks import NOTHING, PROPERTY_KEYS, BlockForm, Read
 from .._facts import Facts
 from .._reading import (
     UNKNOWN_EVENTS,
+    DecodedResponse,
     Place,
-    Reply,
     WireCall,
     count_at,
     objects_in,
@@ -307,8 +307,10 @@ def turn_of(response: Place) -> AssistantTurn:
     request_id = None if meta is None else meta.text_at("RequestId") or None
     finish_reason = response.text_at("stopReason")
     items = list(_items(response.need("output").need("message"), request_id))
-    reply = Reply(items, finish_reason, request_id, usage_of(response), calls_in(response.value))
-    return reply.turn(FACTS, response)
+    read = DecodedResponse(
+        items, finish_reason, request_id, usage_of(response), calls_in(response.value)
+    )
+    return read.turn(FACTS, response)
 
 
 def calls_in(payload: JsonObject) -> Iterator[WireCall]:

@@ -26,8 +26,8 @@ from ...turns import (
 from .._facts import Facts
 from .._reading import (
     UNKNOWN_EVENTS,
+    DecodedResponse,
     Place,
-    Reply,
     WireCall,
     count_at,
     objects_in,
@@ -195,8 +195,8 @@ def turn_of(
             raise response.error("the response has no candidates")
         items, finish_reason = blocked
     usage, calls = usage or usage_of(response), calls_in(response.value)
-    reply = Reply(items, finish_reason, response_id, usage, calls, refusal)
-    return reply.turn(FACTS, response)
+    read = DecodedResponse(items, finish_reason, response_id, usage, calls, refusal)
+    return read.turn(FACTS, response)
 
 
 def calls_in(payload: JsonObject) -> Iterator[WireCall]:

@@ -18,8 +18,8 @@ from ...turns import AssistantItem, ReasoningItem, RefusalItem, TextItem, ToolCa
 from .._facts import Facts
 from .._openai import tidying
 from .._reading import (
+    DecodedResponse,
     Place,
-    Reply,
     WireCall,
     count_at,
     objects_in,
@@ -121,8 +121,8 @@ def turn_of(response: Place, *, is_ended: bool = False) -> AssistantTurn:
     # Some hosts give no finish reason. What a call cost is known only once it is whole, and what a
     # program puts around a message of its own has no id.
     is_ended = is_ended or finish_reason is not None or usage is not None or response_id is None
-    reply = Reply(items, finish_reason, response_id, usage, calls, is_ended=is_ended)
-    return reply.turn(FACTS, response)
+    read = DecodedResponse(items, finish_reason, response_id, usage, calls, is_ended=is_ended)
+    return read.turn(FACTS, response)
 
 
 def usage_of(response: Place) -> Usage | None:

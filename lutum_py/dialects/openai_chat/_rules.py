@@ -253,7 +253,8 @@ def _is_in_order(messages: list[Any], repairing: Repairing) -> bool:
         elif message["role"] == "assistant":
             due = _calls(message)
             answered = 0
-            if due and not _have_ids(due, repairing.facts):
+            facts = repairing.facts
+            if due and (len(due) > 1 or not facts.takes_own_ids) and not _have_ids(due, facts):
                 return False
         elif due:
             due = []

@@ -25,8 +25,8 @@ from .._facts import Facts
 from .._findings import OUTCOME_UNKNOWN
 from .._openai import tidying
 from .._reading import (
+    DecodedResponse,
     Place,
-    Reply,
     WireCall,
     caller_of,
     count_at,
@@ -136,8 +136,8 @@ def turn_of(response: Place) -> AssistantTurn:
     items = list(items_of_output(output, response_id))
     is_ended = all(item.text_at("status") not in _GOING_ON for item in output)
     usage, calls = usage_of(response), calls_in(response.value)
-    reply = Reply(items, finish_reason, response_id, usage, calls, is_ended=is_ended)
-    return reply.turn(FACTS, response)
+    read = DecodedResponse(items, finish_reason, response_id, usage, calls, is_ended=is_ended)
+    return read.turn(FACTS, response)
 
 
 def calls_in(payload: JsonObject) -> Iterator[WireCall]:
