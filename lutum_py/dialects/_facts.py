@@ -7,7 +7,7 @@ the record and never asks for a name, so a new dialect changes none of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 
@@ -144,16 +144,18 @@ class DistinctIds:
 
     Args:
         fit: Gives an id that the provider takes for one that it may refuse.
+        known: Ids that none with a number may be.
 
     Example:
         >>> list(map(DistinctIds(str).of, ["a", "b", "a", "a_2"]))
         ['a', 'b', 'a_2', 'a_2_2']
     """
 
-    __slots__ = ("_counts", "_fit", "_seen")
+    __slots__ = ("_counts", "_fit", "_known", "_seen")
 
-    def __init__(self, fit: Callable[[str], str] = str) -> None:
+    def __init__(self, fit: Callable[[str], str] = str, known: Collection[str | None] = ()) -> None:
         self._fit = fit
+        self._known = known
         self._seen: set[str] = set()
         self._counts: dict[str, int] = {}
 
@@ -162,7 +164,8 @@ class DistinctIds:
         made = given
         while made in self._seen:
             count = self._counts[given] = self._counts.get(given, 1) + 1
-            made = self._fit(f"{given}_{count}")
+            numbered = f"{given}_{count}"
+            made = made if numbered in self._known else self._fit(numbered)
         self._seen.add(made)
         return made
 

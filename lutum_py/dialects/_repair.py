@@ -28,7 +28,7 @@ from .._text.json import (
     sendable_json,
     shorten,
 )
-from ._facts import Facts
+from ._facts import DistinctIds, Facts
 from ._findings import NOT_SHOWN, Change, Violation
 from ._history import NOTHING_SAID
 from ._reading import DUMP, UNREADABLE, send_as_object
@@ -833,23 +833,15 @@ def distinct_ids(
     fit = str if facts.takes_own_ids else facts.fitting_id
     fields = [(call, call.call or {}, result.result or {}) for call, result in answered]
     known = {str(called[of_call]) for _, called, _ in fields if called.get(of_call)}.union(taken)
-    seen: set[str] = set()
-    counts: dict[str, int] = {}
+    distinct = DistinctIds(fit, known)
     for call, called, answer in fields:
         shown = called.get(of_call)
         # The position is not an id that a provider takes, and so is replaced like any other odd id.
         given = shown or (call.position if is_needed else None)
         if given is None:
             continue
-        made = fitting = fit(str(given))
-        # A thousand calls "a" get a_2, a_3, ..., each in one step: to count from 2 each time would
-        # try every number again, and a broken request could make that slow on purpose. An id like
-        # "a_2" may be there by chance, and then the count goes on.
-        while made in seen:
-            counts[fitting] = counts.get(fitting, 1) + 1
-            numbered = f"{fitting}_{counts[fitting]}"
-            made = made if numbered in known else fit(numbered)
-        seen.add(made)
+        fitting = fit(str(given))
+        made = distinct.of(fitting)
         if made != given:
             is_odd = fitting != given
             repairing.note(

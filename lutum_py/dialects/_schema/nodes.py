@@ -53,35 +53,16 @@ _SPECIAL: Final = re.compile("[~/%]")
 
 ANNOTATIONS: Final = frozenset(
     {
-        "title",
-        "description",
-        "default",
-        "examples",
-        "example",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "discriminator",
-        "$comment",
+        *("title", "description", "default", "examples", "example", "deprecated", "readOnly"),
+        *("writeOnly", "discriminator", "$comment"),
     }
 )
 """Keywords that say something about a value and refuse none."""
 
 STRUCTURE: Final = frozenset(
     {
-        "type",
-        "enum",
-        "const",
-        "properties",
-        "required",
-        "additionalProperties",
-        "items",
-        "prefixItems",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "$ref",
-        "$defs",
+        *("type", "enum", "const", "properties", "required", "additionalProperties", "items"),
+        *("prefixItems", "anyOf", "oneOf", "allOf", "$ref", "$defs"),
     }
 )
 """Keywords that every provider takes in one way or another."""

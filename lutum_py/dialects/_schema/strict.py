@@ -613,15 +613,8 @@ OPENAI: Final = Strictness(
     recursion=True,
     keywords=frozenset(
         {
-            "pattern",
-            "format",
-            "multipleOf",
-            "maximum",
-            "exclusiveMaximum",
-            "minimum",
-            "exclusiveMinimum",
-            "minItems",
-            "maxItems",
+            *("pattern", "format", "multipleOf", "maximum", "exclusiveMaximum", "minimum"),
+            *("exclusiveMinimum", "minItems", "maxItems"),
         }
     ),
     kept=frozenset({"title", "description"}),
