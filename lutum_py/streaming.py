@@ -26,7 +26,6 @@ from ._transcript.stream_events import StreamEvent as StreamEvent
 from ._transcript.stream_events import TextDelta as TextDelta
 from ._transcript.stream_events import TurnFinished as TurnFinished
 from ._transcript.stream_events import UsageReported as UsageReported
-from ._transcript.stream_events import arguments_delta as arguments_delta
 
 if not TYPE_CHECKING:
     __all__ = list(exported(globals()))

@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from ._session.turn import Turn as Turn
     from ._session.turn import TurnWithAnswer as TurnWithAnswer
     from ._session.turn import TurnWithTools as TurnWithTools
+    from ._text.json import JsonObject as JsonObject
     from ._toolsets.handlers import Handles as Handles
     from ._toolsets.handlers import HandlesArgs as HandlesArgs
     from ._toolsets.offer import Available as Available
@@ -105,8 +106,10 @@ if TYPE_CHECKING:
     from ._toolsets.tool_fn import SentFn as SentFn
     from ._toolsets.tool_fn import ToolFn as ToolFn
     from ._toolsets.tool_fn import ToolFnDecorator as ToolFnDecorator
+    from ._transcript.assistant import CutOff as CutOff
     from ._transcript.message import MediaType as MediaType
     from ._transcript.message import Role as Role
+    from ._transcript.request import ToolChoice as ToolChoice
     from ._transcript.request import ToolChoiceMode as ToolChoiceMode
     from ._transcript.result import Answerable as Answerable
     from ._transcript.result import ResultStatus as ResultStatus
@@ -181,6 +184,7 @@ else:
             ),
             "_session.session": ("Restored",),
             "_session.turn": ("Turn", "TurnWithAnswer", "TurnWithTools"),
+            "_text.json": ("JsonObject",),
             "_toolsets.handlers": ("Handles", "HandlesArgs"),
             "_toolsets.offer": ("Available", "Descriptions", "Named", "Offered", "OfferedTools"),
             "_toolsets.tool_fn": (
@@ -195,7 +199,8 @@ else:
                 "ToolFnDecorator",
             ),
             "_transcript.message": ("MediaType", "Role"),
-            "_transcript.request": ("ToolChoiceMode",),
+            "_transcript.assistant": ("CutOff",),
+            "_transcript.request": ("ToolChoice", "ToolChoiceMode"),
             "_transcript.result": ("Answerable", "ResultStatus"),
             "_transcript.transcript": ("HasTranscript", "TranscriptView"),
         },

@@ -15,9 +15,9 @@ from typing import Final
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent / "lutum_py"
 STILL: Final = {
-    "cli": (34, 6),
+    "cli": (23, 6),
     "code": (0, 0),
-    "dialects": (51, 18),
+    "dialects": (0, 0),
     "execution": (35, 52),
     "flow": (0, 0),
     "mcp": (0, 0),
@@ -25,7 +25,7 @@ STILL: Final = {
     "otel": (0, 0),
     "policy": (0, 0),
     "sinks": (0, 0),
-    "store": (65, 108),
+    "store": (58, 108),
     "testing": (0, 0),
     "window": (0, 0),
 }

@@ -18,10 +18,10 @@ from .._call.deciding import drive_sync
 from .._call.history import CallRound, first_entry
 from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
 from .._schema.schema_reader import names_in
-from .._schema.stand_in import OwnNames, own_name, stand_in
 from .._text.escaping import escape_unprintable, quoted
 from .._text.immutable import settle
 from .._text.json import shorten
+from .._text.names import OwnNames, own_name, stand_in
 from .._toolsets.answer import Answer
 from .._toolsets.offer import NotOnOffer, OfferedTools
 from .._transcript.assistant import AssistantTurn, ToolMetadata

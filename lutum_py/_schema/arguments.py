@@ -44,11 +44,11 @@ from .._text.json import (
     parse_json,
     sendable,
 )
+from .._text.names import OwnNames
 from .._text.on_demand import ONCE
 from .read_back import wire_serializer
 from .schema_reader import below, branches, meant_by_name
 from .signature import is_fixed, is_model, is_shallow
-from .stand_in import OwnNames
 
 if TYPE_CHECKING:
     from .closed_schema import Closing

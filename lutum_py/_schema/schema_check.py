@@ -7,13 +7,13 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
 
-from .._text.json import cut, is_array, is_object, json_key, shorten
+from .._text.json import JsonObject, cut, is_array, is_object, json_key, shorten
 from ..errors import MissingExtraError, ToolDefinitionError
-from .schema_reader import JsonSchema, fault_in, is_found, localized
+from .schema_reader import JsonSchema, fault_in, localized, matches_pattern
 from .secrets import Masking
 
 
-def schema_checker(what: str, schema: dict[str, Any]) -> SchemaChecker:
+def schema_checker(what: str, schema: JsonObject) -> SchemaChecker:
     """Return what checks values against a schema, with the package `jsonschema`.
 
     Raises:
@@ -125,14 +125,14 @@ def _const(_: Any, wanted: Any, value: Any, __: Any) -> Iterator[Any]:
 
 # The package's own rules read patterns with `re`.
 def _pattern(_: Any, wanted: str, value: Any, __: Any) -> Iterator[Any]:
-    if isinstance(value, str) and not is_found(wanted, value):
+    if isinstance(value, str) and not matches_pattern(wanted, value):
         yield _error(f"{value!r} does not match {wanted!r}")
 
 
 def _pattern_properties(validator: Any, wanted: Any, value: Any, _: Any) -> Iterator[Any]:
     for pattern, inner in wanted.items() if is_object(value) else ():
         for name in value:
-            if is_found(pattern, name):
+            if matches_pattern(pattern, name):
                 yield from validator.descend(value[name], inner, path=name, schema_path=pattern)
 
 
@@ -142,7 +142,7 @@ def additional(value: JsonSchema, schema: JsonSchema) -> list[str]:
     return [
         name
         for name in value
-        if name not in known and not any(is_found(pattern, name) for pattern in patterns)
+        if name not in known and not any(matches_pattern(pattern, name) for pattern in patterns)
     ]
 
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from .._text.immutable import dataclass
-from .._text.json import is_array, is_object, shorten
+from .._text.json import JsonObject, is_array, is_object, shorten
 
 _WORD: Final = "0-9A-Za-z_"
 _SPACE: Final = r"\t\n\x0B\x0C\r\u{FEFF}\u{2028}\u{2029}\p{Zs}"
@@ -43,7 +43,7 @@ def matcher(pattern: str) -> Callable[[str], bool] | None:
     return found
 
 
-def is_found(pattern: str, text: str) -> bool:
+def matches_pattern(pattern: str, text: str) -> bool:
     """Whether a pattern is found in a text; yes where that cannot be checked."""
     search = matcher(pattern)
     return search is None or search(text)
@@ -91,10 +91,8 @@ def _escape(found: re.Match[str], is_class: bool) -> str:
     return token if kind.isascii() else kind
 
 
-JsonSchema: TypeAlias = dict[str, Any]
+JsonSchema: TypeAlias = JsonObject
 Node: TypeAlias = JsonSchema | bool
-Part: TypeAlias = JsonSchema
-"""One of the schemas that all hold of one value, with neither a reference nor `allOf` in it."""
 Steps: TypeAlias = tuple[str | int, ...]
 
 UNIONS: Final = ("anyOf", "oneOf")
@@ -112,7 +110,7 @@ _ANY_NUMBER: Final = frozenset(
 )
 NAMES: Final = "lutum:names"
 """A keyword of ours: for each name of a field its property, and there the fields that it is of."""
-NEVER: Final[Part] = {"enum": []}
+NEVER: Final[JsonSchema] = {"enum": []}
 """A part that no value fits."""
 REMARKS: Final = frozenset({"title", "description", "examples", "$comment", "deprecated"})
 """Keywords that are for people: no program is to care for a change of them."""
@@ -128,7 +126,7 @@ _DEEPEST: Final = 50
 """So many schemas may be in each other: no reader of any provider goes deeper."""
 
 
-def subschemas(schema: Any) -> Iterator[tuple[str, str | int | None, Node]]:
+def subschemas(schema: object) -> Iterator[tuple[str, str | int | None, Node]]:
     """Yield every schema directly inside a schema: its keyword, its name or number, and it."""
     if not is_object(schema):
         return
@@ -165,7 +163,7 @@ def types_in(schema: JsonSchema) -> list[str]:
     return [*named] if is_array(named) else [named]
 
 
-def type_of(value: Any) -> str:
+def type_of(value: object) -> str:
     """Name the type of a value as a schema would."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "boolean"
@@ -187,7 +185,7 @@ def _path_of_steps(steps: Iterable[str | int]) -> str:
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
 
 
-def follow(reference: Any, root: Any) -> Any:
+def follow(reference: object, root: object) -> Any:
     """Return the target of a reference from the root, as in `#/$defs/a`; None if there is none.
 
     In a schema that has more than one identifier, references are to be made so by `localized`.
@@ -197,7 +195,7 @@ def follow(reference: Any, root: Any) -> Any:
     return None if found is None else found[1]
 
 
-def branches(root: Any, schemas: Iterable[Any]) -> list[JsonSchema]:
+def branches(root: object, schemas: Iterable[object]) -> list[JsonSchema]:
     """List all schemas that may say something of one value: references and branches are opened.
 
     References in the root are to be made by `localized`.
@@ -254,7 +252,7 @@ def meant_by_name(schema: JsonSchema, name: str) -> Iterator[tuple[str, str, Any
         yield from ((each, told, known[told]) for each in of_fields)
 
 
-def parts_of(schema: Any, root: Any) -> list[JsonSchema]:
+def parts_of(schema: object, root: object) -> list[JsonSchema]:
     """Take a schema apart into parts without references and `allOf`; all of them have to hold.
 
     What leads nowhere, or back to itself, stays in a part as the keyword `$ref`. References in the
@@ -266,14 +264,14 @@ def parts_of(schema: Any, root: Any) -> list[JsonSchema]:
     return _parts(schema, root, frozenset())
 
 
-def _parts(schema: Any, root: Any, seen: frozenset[str]) -> list[Part]:
+def _parts(schema: object, root: object, seen: frozenset[str]) -> list[JsonSchema]:
     if schema is True:
         return []
     if not is_object(schema):
         return [NEVER] if schema is False else [{"$ref": None}]
     # Not merged into one, as `conjoined` of the dialects does, so that nothing is lost.
     plain = dict(schema)
-    found: list[Part] = []
+    found: list[JsonSchema] = []
     reference = plain.get("$ref")
     if isinstance(reference, str) and reference not in seen:
         target = follow(reference, root)
@@ -285,15 +283,15 @@ def _parts(schema: Any, root: Any, seen: frozenset[str]) -> list[Part]:
     return [plain, *found] if plain else found
 
 
-def merged_part(schema: Any, root: Any) -> JsonSchema:
+def merged_part(schema: object, root: object) -> JsonSchema:
     """Return all keywords of a schema in one part, for showing it; the outermost of each counts."""
-    merged: Part = {}
+    merged: JsonSchema = {}
     for part in parts_of(schema, root):
         merged = {**part, **merged}
     return merged
 
 
-def names_in(root: Any) -> list[str]:
+def names_in(root: object) -> list[str]:
     """List the names that an object may have by a schema, whichever of its branches it is of."""
     whole = localized(root)
     found = (each.get("properties", ()) for each in branches(whole, [whole]))
@@ -305,7 +303,7 @@ def _fragment_of(reference: Any) -> str | None:
     return reference[1:] if is_pointer else None
 
 
-def _descended(root: Any, fragment: str) -> tuple[Steps, Any] | None:
+def _descended(root: object, fragment: str) -> tuple[Steps, Any] | None:
     """Follow a JSON pointer, as it comes after the `#`, to a schema; give the way there, and it."""
     steps: list[str | int] = []
     found = root
@@ -336,9 +334,9 @@ class _Place:
 class _Document:
     """Know every schema of a document by its place, and where the references there lead."""
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: object) -> None:
         self._root = root
-        self._is_old = is_old(root)
+        self._is_old = is_before_2019(root)
         self._named: dict[str, Steps] = {}
         self._marked: dict[tuple[str, Any], list[Steps]] = {}
         self.places: dict[Steps, _Place] = {}
@@ -419,7 +417,7 @@ class _Document:
             return self._copied(self._root, ())
         return self._root
 
-    def _copied(self, value: Any, steps: Steps) -> Any:
+    def _copied(self, value: object, steps: Steps) -> Any:
         if is_array(value):
             return [self._copied(part, (*steps, at)) for at, part in enumerate(value)]
         if not is_object(value):
@@ -450,7 +448,7 @@ class _Document:
                 yield (*place.steps, keyword, *([] if step is None else [step]))
 
 
-def _is_plain(root: Any) -> bool:
+def _is_plain(root: object) -> bool:
     """Whether a schema has no references, and too few parts for any fault; most are like that."""
     waiting = [root]
     for schema in waiting:  # which grows
@@ -473,7 +471,7 @@ def _joined(base: str, reference: str) -> tuple[str, str]:
     return resource, fragment
 
 
-def localized(root: Any, *, for_validator: bool = False) -> Any:
+def localized(root: object, *, for_validator: bool = False) -> Any:
     """Return a schema in which every reference is written from the root, as in `#/$defs/a`.
 
     One that has identifiers and anchors inside is copied without them; any other is given back.
@@ -487,7 +485,7 @@ def localized(root: Any, *, for_validator: bool = False) -> Any:
     return root if for_validator and document.is_dynamic() else document.localized()
 
 
-def is_old(root: Any) -> bool:
+def is_before_2019(root: object) -> bool:
     """Whether a schema is of a draft before 2019, in which a reference hides what is beside it."""
     named = root.get("$schema") if is_object(root) else None
     return isinstance(named, str) and any(draft in named for draft in _OLD)
@@ -524,7 +522,7 @@ _SHAPES: Final = {
 }
 
 
-def _is_shaped(keyword: str, held: Any) -> bool:
+def _is_shaped(keyword: str, held: object) -> bool:
     wanted = _SHAPES.get(keyword, "a schema" if keyword in _ANY_NUMBER else "")
     if keyword in ("items", "type") and is_array(held):
         wanted = _SHAPES["prefixItems" if keyword == "items" else "required"]
@@ -549,7 +547,7 @@ def _is_draft_3(root: JsonSchema) -> bool:
     return "json-schema.org/draft-03/" in str(root.get("$schema"))
 
 
-def _is_node(part: Any) -> bool:
+def _is_node(part: object) -> bool:
     return is_object(part) or isinstance(part, bool)
 
 
@@ -568,7 +566,7 @@ def misshapen_in(root: Any) -> SchemaFault | None:
     return None
 
 
-def _places(root: Any) -> Iterator[tuple[Steps, JsonSchema]]:
+def _places(root: object) -> Iterator[tuple[Steps, JsonSchema]]:
     """Yield each schema in a schema, and itself, with the way there."""
     waiting: list[tuple[Steps, Any]] = [((), root)]
     for steps, schema in waiting:  # which grows
@@ -580,7 +578,7 @@ def _places(root: Any) -> Iterator[tuple[Steps, JsonSchema]]:
         ]
 
 
-def unchecked_patterns(root: Any) -> Iterator[tuple[str, str]]:
+def unchecked_patterns(root: object) -> Iterator[tuple[str, str]]:
     """Yield each pattern that cannot be checked, with its place, as `properties.a`."""
     for steps, schema in _places(root):
         for each in [*schema.get("patternProperties", ()), schema.get("pattern", "")]:
@@ -588,7 +586,7 @@ def unchecked_patterns(root: Any) -> Iterator[tuple[str, str]]:
                 yield _path_of_steps(steps)[2:], each
 
 
-def fault_in(root: Any) -> SchemaFault | None:
+def fault_in(root: object) -> SchemaFault | None:
     """Find a reference that leads nowhere, or that makes checking a value endless.
 
     Returns:

@@ -19,9 +19,9 @@ from typing import (
 )
 
 from .._round.round import NeedsTools, by_own_names, names_known, read_turn
-from .._schema.stand_in import OwnNames
 from .._text.immutable import Settled
 from .._text.json import PartialJson, parse_json, shorten
+from .._text.names import OwnNames
 from .._toolsets.answer import Answer
 from .._toolsets.offer import OfferedTools
 from .._transcript.assistant import AssistantTurn

@@ -11,8 +11,8 @@ from .._call.selector import AnySelector
 from .._call.selector import Selector as _Selector
 from .._call.spec import UNSET, Condition, MemberOptions
 from .._schema.definition import ToolDef
-from .._schema.stand_in import own_name
 from .._text.json import shorten
+from .._text.names import own_name
 from .._toolsets.toolset_meta import ToolsetMeta
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 
@@ -29,7 +29,13 @@ if TYPE_CHECKING:
     from .._round.round import NeedsTools
     from .._toolsets.answer import Answer
     from .._toolsets.handlers import Handlers as _Handlers
-    from .._toolsets.offer import Available, OfferedTools
+    from .._toolsets.offer import (
+        Available,
+        Descriptions,
+        Offered,
+        OfferedTools,
+        ToolAvailability,
+    )
     from .._toolsets.tool_fn import ToolFn
     from .._transcript.assistant import AssistantTurn, ToolMetadata
     from .._transcript.request import TranscriptItem
@@ -98,13 +104,22 @@ class Toolset(metaclass=ToolsetMeta):
         return cls._offer.all.definitions
 
     @classmethod
-    def definitions_for(cls, selectors: Iterable[AnySelector | str]) -> tuple[ToolDef, ...]:
+    def definitions_for(
+        cls,
+        available: ToolAvailability | Iterable[Offered],
+        descriptions: Descriptions = (),
+    ) -> tuple[ToolDef, ...]:
         """Return the definitions of some tools.
+
+        Args:
+            available: The tools: selectors, names or a `ToolAvailability`.
+            descriptions: Pairs of a selector and the text that stands for the tool's own.
 
         Raises:
             UnknownToolError: One of them is not a tool of this toolset.
         """
-        return cls._offer.only(selectors).definitions
+        offer = cls._offer
+        return offer.describe(offer.chosen(available).definitions, descriptions)
 
     @classmethod
     def default_selectors(cls) -> tuple[_Selector[Any, Any], ...]:

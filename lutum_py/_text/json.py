@@ -15,7 +15,7 @@ from functools import cache
 from math import inf, isfinite, log10
 from os import urandom
 from types import MappingProxyType, NoneType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeGuard, TypeVar, cast
 
 from pydantic_core import from_json, to_json
 
@@ -263,12 +263,18 @@ def refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a value that JSON has")
 
 
-def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+# Not a recursive type: that would ask for a check, or a cast, at each step into data of which the
+# wire says what is there, and would still not know that.
+JsonObject: TypeAlias = dict[str, Any]
+"""JSON data that is known to be an object; what is in it has to be looked at."""
+
+
+def is_object(value: object) -> TypeGuard[JsonObject]:
     """Whether plain JSON data is an object."""
     return isinstance(value, dict)
 
 
-def is_array(value: Any) -> TypeGuard[list[Any]]:
+def is_array(value: object) -> TypeGuard[list[Any]]:
     """Whether plain JSON data is an array."""
     return isinstance(value, list)
 
@@ -424,7 +430,7 @@ def _json_data(value: Any, path: str) -> Any:
     if is_sequence(value):
         return [_json_data(part, f"{path}[{at}]") for at, part in enumerate(value)]
     if is_mapping(value):
-        made: dict[str, Any] = {}
+        made: JsonObject = {}
         for key, part in value.items():
             if not isinstance(key, str):
                 raise ValueError(f"at {path} it has the key {shorten(key)}, which is not text")

@@ -10,9 +10,9 @@ from .._schema.arguments import NO_ARGUMENTS, Arguments
 from .._schema.definition import ToolDef, ToolOptions
 from .._schema.output import Output
 from .._schema.signature import REQUIRED, Parameter, is_model, is_object_type, reason_of, type_name
-from .._schema.stand_in import is_sendable
 from .._text.immutable import Settled
 from .._text.json import is_object, shorten
+from .._text.names import is_sendable
 from .._transcript.assistant import ToolMetadata
 from ..errors import FieldIssue, InvalidArgumentsError, MisuseError, ToolDefinitionError
 from .tool_fn import define

@@ -10,10 +10,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from .._call.outcomes import RecoverableToolCallIssue
 from .._call.selector import AnySelector, Selector
 from .._schema.definition import ToolDef
-from .._schema.stand_in import OwnNames, own_name
 from .._text.escaping import NearestNames, names_for_message, quoted
 from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten
+from .._text.names import OwnNames, own_name
 from .._transcript.assistant import ToolMetadata, dialect_named
 from .._transcript.request import (
     AUTO,
@@ -22,7 +22,6 @@ from .._transcript.request import (
     DeferredTools,
     ToolChoice,
     TranscriptItem,
-    names_loaded_by,
 )
 from .._transcript.result import ToolResult
 from .._transcript.transcript import Transcript
@@ -207,8 +206,12 @@ class Offer:
         Raises:
             UnknownToolError: A selector or name is not a tool of the toolset.
         """
-        if available is None:
-            return self.default
+        return self.default if available is None else self.chosen(available)
+
+    def chosen(
+        self, available: ToolAvailability | OfferedTools | Iterable[Offered]
+    ) -> OfferedTools:
+        """Do as `resolve` does, where something says which tools."""
         if isinstance(available, OfferedTools):
             return available
         if not isinstance(available, ToolAvailability):
@@ -328,20 +331,6 @@ def pairs_of(descriptions: Any) -> Iterator[tuple[Named, str]]:
                 f"`[(AppTools.search, 'Search only ...')]`, not as {shorten(pair)}."
             )
         yield named, text
-
-
-def offered_definitions(
-    toolset: type[Any], available: Available = None, descriptions: Descriptions = ()
-) -> tuple[ToolDef, ...]:
-    """Return the definitions that a dialect is to render.
-
-    Args:
-        toolset: A toolset.
-        available: Which of its tools; those that are on by default.
-        descriptions: Descriptions that hold for this turn.
-    """
-    offer: Offer = toolset._offer
-    return offer.describe(offer.resolve(available).definitions, descriptions)
 
 
 class NotOnOffer:
@@ -485,7 +474,7 @@ def _more(
     for item in items:
         if isinstance(item, ToolResult) and own_name(item.name, searches) in searches:
             found = {each.name: each for each in known} if found is None else found
-            for name in map(names.own, names_loaded_by(item)):
+            for name in map(names.own, item.found_tools):
                 if name in deferred:
                     found.setdefault(name, deferred[name])
     return known if found is None else tuple(found.values())

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Never, NoReturn, Un
 
 from .._call.selector import AnySelector, Selector, selector_type
 from .._call.spec import PLAIN, UNSET, Condition, MemberOptions, ToolSpec
-from .._schema.stand_in import is_plain, is_sendable, stand_in
 from .._text.display import Displayed, Listing
 from .._text.escaping import did_you_mean, escape_unprintable, names_for_message, quoted
 from .._text.json import shorten
+from .._text.names import is_plain, is_sendable, stand_in
 from .._text.on_demand import ONCE
 from ..errors import MisuseError, ToolDefinitionError, UnknownToolError
 from .hook_names import HOOK_SET_NAMES, generated_names

@@ -12,9 +12,9 @@ from importlib import import_module
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar, get_args
 
-from .._schema.stand_in import own_name
 from .._text.immutable import Frozen, dataclass, setters_of
 from .._text.json import is_object, is_whole, sendable, shorten, size_of
+from .._text.names import is_among, own_name
 from ..errors import DialectError, MisuseError
 
 if TYPE_CHECKING:
@@ -295,19 +295,6 @@ def _ends_early(finish_reason: str | None) -> bool:
     return is_among(finish_reason, _TRUNCATED) or is_among(finish_reason, _BLOCKED)
 
 
-@lru_cache(64)
-def is_among(finish_reason: str | None, words: frozenset[str]) -> bool:
-    """Tell whether a turn ended for one of some reasons.
-
-    Some hosts add their own word to one, as in `content_filter: SAFETY`, or spell it otherwise, as
-    in `CONTENT-FILTER`.
-    """
-    if finish_reason is None:
-        return False
-    word = finish_reason.partition(":")[0].strip().replace("-", "_").casefold()
-    return any(word == each.casefold() for each in words)
-
-
 # A provider's turn is kept twice: `items`, which the program reads and every dialect can send, and
 # `payload`, which goes back to its own provider byte for byte. Only the payload has what no neutral
 # form knows, such as the signatures of reasoning.
@@ -508,6 +495,15 @@ class AssistantTurn(Frozen, _TurnFields):
         payload = self.payload if dialect is None else dialect.with_text(self.payload, text)
         return self._but(items=(*rest[:at], *said, *rest[at:]), payload=payload)
 
+    def with_payload(self, payload: Any) -> AssistantTurn:
+        """Return the turn with the response that it was read from, for a dialect.
+
+        Args:
+            payload: The response, which has to say the same: the two are not compared. It is kept,
+                and may not be changed.
+        """
+        return self._but(payload=payload)
+
     @property
     def text(self) -> str:
         """All text of the turn, in order, without a separator."""
@@ -605,12 +601,6 @@ def _check_payload(turn: AssistantTurn) -> None:
             "write `turn.with_arguments(call_id, text)` or `turn.with_text(text)`, which change "
             "both, or leave `payload=` out."
         )
-
-
-def keep_payload(turn: AssistantTurn, payload: Any) -> AssistantTurn:
-    """Give a turn that was just made the payload that it was made of."""
-    object.__setattr__(turn, "payload", payload)
-    return turn
 
 
 # A layer above knows what a payload says: so the dialect is asked by its name, and only where there

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import mimetypes
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
+from urllib.parse import unquote_to_bytes
 
 from pydantic import BaseModel
 
@@ -158,14 +159,49 @@ class Attachment:
         MisuseError.check("Attachment", "data", "bytes", data, bytes | bytearray | memoryview)
         MisuseError.check("Attachment", "mime_type", "a text", mime_type, str)
         carried = bytes(data)
+        text = b64encode(carried).decode("ascii")
         return cls(
-            media_type=media_type or media_type_of(mime_type),
+            media_type=media_type or cls.media_type_of(mime_type),
             mime_type=mime_type,
-            url=data_url(mime_type, base64.b64encode(carried).decode("ascii")),
+            url=f"data:{mime_type};base64,{text}",
             caption=caption,
             size=len(carried),
             name=name,
         )
+
+    @staticmethod
+    def media_type_of(mime_type: str) -> MediaType:
+        """Return what kind of file a MIME type is of.
+
+        Example:
+            >>> Attachment.media_type_of("image/png"), Attachment.media_type_of("application/pdf")
+            ('image', 'file')
+        """
+        kind = mime_type.partition("/")[0].lower()
+        return cast("MediaType", kind) if kind in _MEDIA_TYPES else "file"
+
+    @property
+    def base64(self) -> str | None:
+        """The data of a `data:` URL as base64 text; None for a file at an `https:` address.
+
+        Example:
+            >>> Attachment(media_type="file", mime_type="text/plain", url="data:,hi").base64
+            'aGk='
+        """
+        if not self.url.startswith("data:"):
+            return None
+        # `data:text/plain,a%20b` and `data:text/plain;base64,YSBi` are the same file; wires take
+        # base64 only.
+        head, _, body = self.url.partition(",")
+        if head.endswith(";base64"):
+            return body
+        return b64encode(unquote_to_bytes(body)).decode("ascii")
+
+    @property
+    def data_url(self) -> str | None:
+        """The `data:` URL with base64 text; None for a file at an `https:` address."""
+        data = self.base64
+        return None if data is None else f"data:{self.mime_type};base64,{data}"
 
     @property
     def described(self) -> str:
@@ -175,22 +211,6 @@ class Attachment:
         return (
             f"[{self.media_type} ({self.mime_type}) that cannot be shown here{said and ': '}{said}]"
         )
-
-
-def data_url(mime_type: str, data: str) -> str:
-    """Make the URL that carries data, which are base64 text."""
-    return f"data:{mime_type};base64,{data}"
-
-
-def media_type_of(mime_type: str) -> MediaType:
-    """Say what kind of file a MIME type is of.
-
-    Example:
-        >>> media_type_of("image/png"), media_type_of("application/pdf")
-        ('image', 'file')
-    """
-    kind = mime_type.partition("/")[0].lower()
-    return cast("MediaType", kind) if kind in _MEDIA_TYPES else "file"
 
 
 def attachments_of(owner: str, given: Iterable[Attachment]) -> tuple[Attachment, ...]:

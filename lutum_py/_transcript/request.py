@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
 
 from .._schema.definition import ToolDef
 from .._text.immutable import Frozen, dataclass
-from .._text.json import is_array, is_whole, shorten
+from .._text.json import is_whole, shorten
 from ..errors import InvalidValueError, MisuseError
 from .assistant import AssistantTurn
 from .message import Message
@@ -146,12 +146,6 @@ class DeferredTools:
     definitions: tuple[ToolDef, ...]
     loaded: tuple[str, ...]
     searches: frozenset[str]
-
-
-def names_loaded_by(result: ToolResult) -> list[str]:
-    """Return the names that the result of a search has, whoever made or edited it."""
-    output = result.output if result.is_success else None
-    return [name for name in output if isinstance(name, str)] if is_array(output) else []
 
 
 class _RequestFields:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
 from .._text.immutable import Frozen
-from .._text.json import compact_json, parse_json, sendable, shorten
+from .._text.json import compact_json, is_array, parse_json, sendable, shorten
 from ..errors import InvalidValueError, MisuseError, TranscriptError
 from .assistant import ToolMetadata, load_metadata
 
@@ -207,6 +207,12 @@ class ToolResult(Frozen, _ResultFields):
         """
         files = self.attachments if attachments is None else attachments
         return self._but(message=sendable(message), attachments=files)
+
+    @property
+    def found_tools(self) -> list[str]:
+        """The names in the output of a search for tools, whoever made or edited it."""
+        output = self.output if self.is_success else None
+        return [name for name in output if isinstance(name, str)] if is_array(output) else []
 
     def dump_json(self) -> str:
         """Encode the whole result, to be stored until its round is committed."""

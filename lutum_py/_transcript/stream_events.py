@@ -98,6 +98,17 @@ class ArgumentsDelta(_ReadLater):
     text: str
     partial: Any
 
+    @classmethod
+    def of(cls, index: int, text: str, json: PartialJson) -> ArgumentsDelta:
+        """Add text to the arguments of a call, and make the event for it."""
+        # `partial` is left empty: `__getattr__` of `_ReadLater` fills it when somebody looks.
+        made: ArgumentsDelta = _new(cls)
+        _set_index(made, index)
+        _set_text(made, text)
+        _set_json(made, json)
+        _set_view(made, json.add(text))
+        return made
+
 
 @dataclass(frozen=True, slots=True)
 class CallCompleted:
@@ -139,17 +150,6 @@ StreamEvent: TypeAlias = (
     | UsageReported
     | TurnFinished
 )
-
-
-def arguments_delta(index: int, text: str, json: PartialJson) -> ArgumentsDelta:
-    """Add to the arguments of a call, and make the event that says so."""
-    # `partial` is left empty: `__getattr__` of `_ReadLater` fills it when somebody looks.
-    made: ArgumentsDelta = _new(ArgumentsDelta)
-    _set_index(made, index)
-    _set_text(made, text)
-    _set_json(made, json)
-    _set_view(made, json.add(text))
-    return made
 
 
 (_set_said,) = setters_of(TextDelta)

@@ -403,6 +403,11 @@ class TranscriptView(Sequence[TranscriptItem]):
         self.front: CompactedPrefix = front
 
     @property
+    def renderings(self) -> Latest[Any]:
+        """What was rendered of the transcript, by a key of the dialect's; it is kept with it."""
+        return self.transcript.cache.renderings
+
+    @property
     def base_count(self) -> int:
         """How many items there are, without ephemeral ones."""
         return len(self.front.items) + self.base_length - self.front.end

@@ -29,7 +29,6 @@ from .assistant import (
     contradiction,
     dialect_named,
     dump_metadata,
-    keep_payload,
     load_metadata,
 )
 from .message import Message, dump_message, load_message
@@ -159,7 +158,7 @@ def load_turn(saved: Saved) -> AssistantTurn:
     )
     if said is not None and (reason := contradiction(turn, said)) is not None:
         raise saved.wrong("payload", reason)
-    return keep_payload(turn, payload if said is None else said.payload)
+    return turn.with_payload(payload if said is None else said.payload)
 
 
 def _load_part(saved: Saved) -> AssistantItem:

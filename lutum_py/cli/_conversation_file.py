@@ -26,11 +26,12 @@ from .._text.json import (
 )
 from .._transcript.check import checked
 from .._transcript.result import dump_result, make_result
-from .._transcript.saved import PLAN, SESSION, TRANSCRIPT, Saved, open_saved, seal_in_words
+from .._transcript.saved import PLAN, SESSION, TRANSCRIPT, seal_in_words
 from .._transcript.transcript_json import load_item
 from ..dialects import DIALECTS, Change, Loss, Violation
-from ..dialects._facts import Facts, facts_of
+from ..dialects.authoring import Facts, facts_of
 from ..errors import DialectError, SavedDataError, TranscriptError
+from ..saved import Saved, open_saved
 from ..turns import TranscriptItem
 from ._screen import Failure, json_text, system_reason
 

@@ -13,14 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import ToolAvailability, ToolDef, Toolset
-from .._schema.schema_reader import UNIONS, Part, merged_part
 from .._text.json import compact_json, cut, is_array, is_object
 from ..capabilities import risk_of
 from ..dialects import DIALECTS
-from ..dialects._facts import facts_of
+from ..dialects.authoring import facts_of
 from ..errors import ToolDefinitionError
+from ..schemas import UNIONS, merged_part
 from ..tools import ResultCap
-from ..typing import AnySelector
+from ..typing import AnySelector, JsonSchema
 from ._conversation_file import dialect_module
 from ._loading import is_toolset
 from ._screen import complain, counted, text, write_json
@@ -354,7 +354,7 @@ def _name_of(schema: Any) -> str | None:
     return reference.rpartition("/")[2] if isinstance(reference, str) else None
 
 
-def _words(part: Part, root: Any, named: str | None, depth: int) -> str:
+def _words(part: JsonSchema, root: Any, named: str | None, depth: int) -> str:
     if depth < 0:
         return "…"
     if is_array(part.get("enum")):
@@ -375,7 +375,7 @@ def _words(part: Part, root: Any, named: str | None, depth: int) -> str:
     return str(kind) if isinstance(kind, str) else "anything"
 
 
-def _array_words(part: Part, root: Any, depth: int) -> str:
+def _array_words(part: JsonSchema, root: Any, depth: int) -> str:
     if is_array(part.get("prefixItems")):
         inner = ", ".join(type_words(each, root, depth - 1) for each in part["prefixItems"])
         return f"tuple ({inner})"
@@ -385,7 +385,7 @@ def _array_words(part: Part, root: Any, depth: int) -> str:
     return f"list of ({inner})" if " or " in inner else f"list of {inner}"
 
 
-def _object_words(part: Part, root: Any, named: str | None, depth: int) -> str:
+def _object_words(part: JsonSchema, root: Any, named: str | None, depth: int) -> str:
     properties = part.get("properties")
     if is_object(properties) and properties:
         if named is not None:

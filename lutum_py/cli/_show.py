@@ -24,10 +24,11 @@ from .._round.display import PlanText, read_plan, states_of
 from .._text.display import BAD, Entry, Listing, Part, rich_text
 from .._text.json import exact_json, indented_json, is_array, is_object, read_json
 from .._transcript.display import entry_of, usage_in_words
-from .._transcript.saved import PLAN, SESSION, Saved, open_saved, seal_in_words
+from .._transcript.saved import PLAN, SESSION, seal_in_words
 from ..dialects import Violation
-from ..dialects._facts import facts_of
+from ..dialects.authoring import facts_of
 from ..errors import PlanError
+from ..saved import Saved, open_saved
 from ..turns import TranscriptItem
 from ._conversation_file import (
     Conversation,

@@ -24,17 +24,19 @@ What these give is here: `CompiledSchema`, `EncodedRequest`, `Loss`, `Violation`
 
 `hosts` has records of the hosts that speak OpenAI's formats, for the parameter `host` of
 `encode_request`, `messages`, `check` and `repair`. `sse.events(chunks)` splits the text of an event
-stream for users of a plain HTTP client.
+stream for users of a plain HTTP client. `authoring` has the parts for a dialect of your own.
 
 `_dialect` has these functions once, as methods of a record that each dialect makes. The package of
-each has the same files: `_facts` (what is known of it), `_decode`, `_messages` (a transcript as
-messages, and back), `_stream`, `_rules` (of a request that may be broken) and `_wire_form` (for the
-testing kit). They share:
+each has the same files: `_decode` (what is known of it, and a response as a turn), `_messages` (a
+transcript as messages, and back), `_stream`, `_rules` (of a request that may be broken; short ones
+are in `_messages`) and `_wire_form` (for the testing kit). They share:
 
-- `_wire/`: reading untrusted JSON, the tools on offer, names, replay, losses, histories.
+- `_reading`: reading JSON that somebody else wrote.
+- `_offered`: the tools on offer, and what is asked of the model.
+- `_rendering`, `_history`: a transcript on its way to the wire, and back.
 - `_schema/`: the compiler of schemas.
 - `_stream`: the decoder of streams, from which each `StreamDecoder` inherits.
-- `_blocks/`: rules, rendering and stream of wires whose messages hold blocks, over a record of how
+- `_blocks`: rules, rendering and stream of wires whose messages hold blocks, over a record of how
   one of them writes these (`BLOCKS`, beside its facts).
 - `_openai`: what the two formats of OpenAI have in common.
 - `_repair`: finding a conversation and repairing it; which result answers which call.
@@ -50,8 +52,8 @@ from ._schema.compiler import CompiledSchema
 from ._schema.nodes import SchemaLoss
 
 if TYPE_CHECKING:
+    from ._rendering import ModelNames
     from ._schema.nodes import conjoined
-    from ._wire.rendering import ModelNames
 
 __all__ = [
     "DIALECTS",
@@ -82,8 +84,8 @@ if not TYPE_CHECKING:  # else every misspelt name would have a type
     __getattr__, __dir__ = on_demand(
         globals(),
         {
+            "dialects._rendering": ("ModelNames",),
             "dialects._schema.nodes": ("conjoined",),
-            "dialects._wire.rendering": ("ModelNames",),
         },
-        inner=(*DIALECTS, "hosts", "sse", "wire_form"),
+        inner=(*DIALECTS, "authoring", "hosts", "sse"),
     )

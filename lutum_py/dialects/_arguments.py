@@ -5,9 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
-from .._text.json import PartialJson, is_array, is_object, is_whole_json, parse_json, shorten
+from .._text.json import (
+    JsonObject,
+    PartialJson,
+    is_array,
+    is_object,
+    is_whole_json,
+    parse_json,
+    shorten,
+)
 from .sse import ObjectSplitter
 
 # Where one object ends and another begins.
@@ -18,7 +26,7 @@ class Pieces(list[str]):
     """A text that comes in pieces: each that is added to a string would copy all before it."""
 
 
-def joined(fields: Mapping[str, Any]) -> dict[str, Any]:
+def joined(fields: Mapping[str, object]) -> JsonObject:
     """Copy an object with its texts in one piece."""
     return {
         key: "".join(value) if isinstance(value, Pieces) else value for key, value in fields.items()
@@ -148,7 +156,7 @@ def once(text: str) -> str:
         return text
 
 
-def _contains(later: Any, earlier: Any) -> bool:
+def _contains(later: object, earlier: object) -> bool:
     """Tell whether a value has all of an earlier one, of which texts and lists may go on."""
     if is_object(later) and is_object(earlier):
         return all(key in later and _contains(later[key], earlier[key]) for key in earlier)

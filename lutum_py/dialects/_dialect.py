@@ -17,19 +17,15 @@ from importlib import import_module
 from typing import Any, Final, Generic, TypeVar
 
 from .. import AssistantTurn, ToolDef, Transcript, TurnRequest
-from .._text.json import copy_json, is_mapping, is_sequence
-from .._transcript.request import ToolChoice
+from .._text.json import JsonObject, copy_json, is_mapping, is_sequence
 from ..errors import HistoryError, MisuseError
-from ..turns import TranscriptItem
+from ..turns import ToolChoice, TranscriptItem
 from ..typing import Descriptions, JsonSchema
 from . import DIALECTS
 from ._facts import Facts
 from ._findings import Change, EncodedRequest, Loss, Violation, cache_losses
-from ._repair import Form
-from ._schema.compiler import CompiledSchema, compile_schema
-from ._schema.nodes import refused_keys, with_keys_sent, without_stand_ins
-from ._wire.history import NOTHING_SAID, History
-from ._wire.offered import (
+from ._history import NOTHING_SAID, History
+from ._offered import (
     NativeSearch,
     answer_schema,
     as_sent,
@@ -38,8 +34,11 @@ from ._wire.offered import (
     offered,
     schema_losses,
 )
-from ._wire.reading import Place, WireCall, is_tidy_json, response_place
-from ._wire.rendering import ModelNames, Rendering
+from ._reading import Place, WireCall, is_tidy_json, response_place
+from ._rendering import ModelNames, Rendering
+from ._repair import Form
+from ._schema.compiler import CompiledSchema, compile_schema
+from ._schema.nodes import refused_keys, with_keys_sent, without_stand_ins
 from .hosts import Host
 
 PUBLIC: Final = [
@@ -85,23 +84,23 @@ class Dialect(Generic[C]):
     """
 
     facts: Facts
-    tool: Callable[[ToolDef, JsonSchema, bool], dict[str, Any]]
+    tool: Callable[[ToolDef, JsonSchema, bool], JsonObject]
     choice: Callable[[ToolChoice], C]
-    answer: Callable[[ToolDef, JsonSchema], dict[str, Any]]
+    answer: Callable[[ToolDef, JsonSchema], JsonObject]
     tidy: Callable[[Any], Any]
     turn: Callable[[Place], AssistantTurn]
     rendering: type[Rendering]
-    body: Callable[[Draft[C]], dict[str, Any]]
+    body: Callable[[Draft[C]], JsonObject]
     form: Form
     history: Callable[[History], None]
     untidy: tuple[bytes, ...] = ()
-    is_tidy: Callable[[dict[str, Any]], bool] | None = None
-    calls_in: Callable[[dict[str, Any]], Iterable[WireCall]] = lambda _: ()
-    say: Callable[[dict[str, Any], str], None] = lambda _, __: None
-    offer: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
+    is_tidy: Callable[[JsonObject], bool] | None = None
+    calls_in: Callable[[JsonObject], Iterable[WireCall]] = lambda _: ()
+    say: Callable[[JsonObject, str], None] = lambda _, __: None
+    offer: Callable[[list[JsonObject]], list[JsonObject]] = list
     joined: Collection[str] = ()
     host: Host | None = None
-    fit: Callable[[dict[str, Any], Host], Iterable[Loss]] | None = None
+    fit: Callable[[JsonObject, Host], Iterable[Loss]] | None = None
     hosted: Callable[[Host], Dialect[C]] | None = None
 
     # By its name, as in ("openai_chat",): pickle refuses the lambdas in it, and what comes back
@@ -138,14 +137,12 @@ class Dialect(Generic[C]):
             remedy = "Pass `AppTools.search.definition`."
             raise MisuseError.of_field("compile", "definition", "a ToolDef", definition, remedy)
         compiled = compile_schema(definition, self.facts, strict)
-        refused = refused_keys(compiled.schema, self.facts.property_keys)
-        # Copied: what was compiled is kept for requests, and this one is the caller's to change.
-        schema = copy_json(with_keys_sent(compiled.schema, refused))
+        schema, refused = self._sent(compiled)
         if not refused:
             return replace(compiled, schema=schema)
         decode = compiled.decoder
 
-        def decoder(arguments: Any) -> Any:
+        def decoder(arguments: object) -> Any:
             return decode(without_stand_ins(arguments, refused))
 
         return replace(compiled, schema=schema, decoder=decoder)
@@ -158,14 +155,20 @@ class Dialect(Generic[C]):
         """
         return compile_schema(definition, self.facts, strict=True).decoder
 
+    def _sent(self, compiled: CompiledSchema) -> tuple[JsonSchema, dict[str, str]]:
+        """Copy a schema as it goes out, and give the keys for which it has stand-ins."""
+        # Copied: what was compiled is kept for requests, and this one is the caller's to change.
+        refused = refused_keys(compiled.schema, self.facts.property_keys)
+        return copy_json(with_keys_sent(compiled.schema, refused)), refused
+
     def tools(
         self,
-        toolset: Any,
+        toolset: object,
         *,
-        available: Any = None,
+        available: object = None,
         descriptions: Descriptions = (),
         strict: bool = False,
-    ) -> list[dict[str, Any]]:
+    ) -> list[JsonObject]:
         """Describe the tools on offer, for the request field that holds them.
 
         Args:
@@ -189,14 +192,10 @@ class Dialect(Generic[C]):
         on_offer = offered(toolset, available, descriptions)
         return self.offer([self.tool_of(each, strict) for each in on_offer])
 
-    def tool_of(self, definition: ToolDef, strict: bool) -> dict[str, Any]:
+    def tool_of(self, definition: ToolDef, strict: bool) -> JsonObject:
         """Describe one tool."""
         strict = strict and (self.facts.calls_strictly or "program" not in definition.callers)
-        # Copied: what was compiled is kept for the next request, and this one is the caller's to
-        # change.
-        schema = compile_schema(definition, self.facts, strict).schema
-        refused = refused_keys(schema, self.facts.property_keys)
-        schema = copy_json(with_keys_sent(schema, refused))
+        schema, _ = self._sent(compile_schema(definition, self.facts, strict))
         return self.tool(as_sent(definition, self.facts), schema, strict)
 
     def wire_name(self, name: str) -> str:
@@ -221,7 +220,7 @@ class Dialect(Generic[C]):
         MisuseError.check("wire_name", "name", "the name of a tool", name, str)
         return self.facts.wire_name(name)
 
-    def tool_choice(self, requirement: Any) -> C:
+    def tool_choice(self, requirement: object) -> C:
         """Say what the model is asked to do, for the request field that holds the choice of a tool.
 
         Args:
@@ -237,7 +236,7 @@ class Dialect(Generic[C]):
         """
         return self.choice(choice_of(requirement, self.facts))
 
-    def answer_format(self, answer: Any) -> dict[str, Any]:
+    def answer_format(self, answer: object) -> JsonObject:
         """Hold the text of the model to the schema of a final answer: the request fields for it.
 
         Args:
@@ -261,7 +260,7 @@ class Dialect(Generic[C]):
         """Whether the provider has a strict mode, which then holds for answers too."""
         return self.facts.strictness is not None
 
-    def decode(self, response: Mapping[str, Any]) -> AssistantTurn:
+    def decode(self, response: Mapping[str, object]) -> AssistantTurn:
         """Read a response.
 
         Args:
@@ -287,18 +286,18 @@ class Dialect(Generic[C]):
         """
         return self.turn(response_place(self.facts.name, response, self.tidy))
 
-    def decode_at(self, response: Any, position: str = "") -> AssistantTurn:
+    def decode_at(self, response: object, position: str = "") -> AssistantTurn:
         """Read a response that stands somewhere, which errors then say."""
         return self.turn(response_place(self.facts.name, response, self.tidy, position))
 
-    def decode_saved(self, payload: dict[str, Any]) -> AssistantTurn:
+    def decode_saved(self, payload: JsonObject) -> AssistantTurn:
         """Read the payload of a turn that was just parsed from JSON; the turn may keep it."""
         is_tidy = self.untidy and is_tidy_json(payload, self.untidy)
         if is_tidy and (self.is_tidy is None or self.is_tidy(payload)):
             return self.turn(Place(self.facts.name, payload))  # no copy is needed
         return self.decode_at(payload)
 
-    def with_arguments(self, payload: dict[str, Any], place: int, text: str) -> dict[str, Any]:
+    def with_arguments(self, payload: JsonObject, place: int, text: str) -> JsonObject:
         """Copy a payload with other arguments of one call.
 
         Args:
@@ -306,13 +305,13 @@ class Dialect(Generic[C]):
             place: Which of its calls it is, from 0.
             text: The arguments.
         """
-        changed: dict[str, Any] = copy_json(payload)
+        changed: JsonObject = copy_json(payload)
         list(self.calls_in(changed))[place].write(text)
         return changed
 
-    def with_text(self, payload: dict[str, Any], text: str) -> dict[str, Any]:
+    def with_text(self, payload: JsonObject, text: str) -> JsonObject:
         """Copy a payload that says another text."""
-        changed: dict[str, Any] = copy_json(payload)
+        changed: JsonObject = copy_json(payload)
         self.say(changed, text)
         return changed
 
@@ -328,14 +327,15 @@ class Dialect(Generic[C]):
         MisuseError.check(self.facts.name, "host", wish, host, Host)
         return self if self.hosted is None else self.hosted(host)
 
-    def _fitted(self, request: dict[str, Any]) -> Iterable[Loss]:
+    def fitted(self, request: JsonObject) -> Iterable[Loss]:
+        """Render a request for the host, in place, and give what is lost by that."""
         if self.fit is None or self.host is None:
             return ()
         return self.fit(request, self.host)
 
     def messages(
         self, committed: Iterable[TranscriptItem], *, host: Host | None = None
-    ) -> list[dict[str, Any]]:
+    ) -> list[JsonObject]:
         """Render a committed round, or any part of a transcript, for the list of the conversation.
 
         If the provider keeps instructions apart, messages of system and developer are left out;
@@ -360,12 +360,12 @@ class Dialect(Generic[C]):
             [{'role': 'user', 'content': 'Hello'}]
         """
         dialect = self.at(host)
-        request: dict[str, Any] = {self.facts.key: dialect.rendering.of(committed).said}
-        dialect._fitted(request)
-        said: list[dict[str, Any]] = request[self.facts.key]
+        request: JsonObject = {self.facts.key: dialect.rendering.of(committed).said}
+        dialect.fitted(request)
+        said: list[JsonObject] = request[self.facts.key]
         return said
 
-    def read_history(self, request: Any) -> tuple[Transcript, list[Loss]]:
+    def read_history(self, request: object) -> tuple[Transcript, list[Loss]]:
         """Read a conversation that was kept elsewhere, to go on with it here.
 
         Instructions that a body holds beside its conversation become the first messages.
@@ -452,7 +452,7 @@ class Dialect(Generic[C]):
         dialect = self.at(host)
         draft = Draft(dialect, request, strict, model, native_search)
         body = dialect.body(draft)
-        draft.losses += dialect._fitted(body)
+        draft.losses += dialect.fitted(body)
         # An extra wins, since it is the only word for what this library does not know. But some
         # fields hold several things, of which both sides may say some.
         for key, value in request.extra.items():
@@ -464,7 +464,7 @@ class Dialect(Generic[C]):
                 _add(body, key, value)
         return EncodedRequest(body, draft.losses)
 
-    def check(self, request: Any, *, host: Host | None = None) -> list[Violation]:
+    def check(self, request: object, *, host: Host | None = None) -> list[Violation]:
         """Find what a conversation breaks of the provider's rules.
 
         Args:
@@ -482,7 +482,7 @@ class Dialect(Generic[C]):
         """
         return self.at(host).form.check(request)
 
-    def repair(self, request: Any, *, host: Host | None = None) -> tuple[Any, list[Change]]:
+    def repair(self, request: object, *, host: Host | None = None) -> tuple[Any, list[Change]]:
         """Fix a conversation so that `check` finds nothing.
 
         A call that nobody answered gets a result that says that its outcome is unknown.
@@ -506,7 +506,7 @@ class Dialect(Generic[C]):
         return self.at(host).form.repair(request)
 
 
-def _add(fields: dict[str, Any], key: str, value: Any) -> None:
+def _add(fields: JsonObject, key: str, value: Any) -> None:
     """Put an extra in, and tools after those that are there.
 
     {"tools": [ours]} and {"tools": [web_search]} go out as one list, where a plain update would
@@ -540,7 +540,7 @@ class Draft(Generic[C]):
         self,
         rendering: type[R],
         *cached_by: str,
-        found: Any = None,
+        found: object = None,
         start: int = 0,
         whole: bool = False,
     ) -> R:
@@ -559,12 +559,12 @@ class Draft(Generic[C]):
         self.losses += cache_losses(request.cache, self.dialect.facts.name, *cached_by)
         return rendered
 
-    def tool(self, definition: ToolDef) -> dict[str, Any]:
+    def tool(self, definition: ToolDef) -> JsonObject:
         """Describe one tool."""
         self.losses += schema_losses(definition, self.dialect.facts, self.strict)
         return self.dialect.tool_of(definition, self.strict)
 
-    def tools(self) -> list[dict[str, Any]]:
+    def tools(self) -> list[JsonObject]:
         """Describe the tools on offer."""
         return self.dialect.offer([self.tool(each) for each in self.request.tools])
 
@@ -572,7 +572,7 @@ class Draft(Generic[C]):
         """Give what the results of searches may name, if deferred tools are sent as such."""
         return native_search_of(self.request, wanted=self.native_search, strict=self.strict)
 
-    def asked(self, **names: str) -> dict[str, Any]:
+    def asked(self, **names: str) -> JsonObject:
         """Return what is asked of the model by some fields, under the names of the wire.
 
         Args:
@@ -594,7 +594,7 @@ class Draft(Generic[C]):
         """Say what the model is asked to do."""
         return self.dialect.tool_choice(self.request.tool_choice)
 
-    def answer(self) -> dict[str, Any]:
+    def answer(self) -> JsonObject:
         """Return the fields that hold the text to a final answer, if one is asked for so."""
         answer, dialect = self.request.answer, self.dialect
         if answer is None:

@@ -1,22 +1,20 @@
 """What is known of a dialect beside how it is read and written: one record for each.
 
-The record of a dialect is in its folder, in `_facts.py`. The code that dialects share is given
+The record of a dialect is in its folder, in `_decode.py`. The code that dialects share is given
 the record and never asks for a name, so a new dialect changes none of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
 
-from .._schema.stand_in import stand_in
-from .._text.json import digest_of, is_whole_json, shorten
-from .._transcript.assistant import CutOff
+from .._text.json import JsonObject, digest_of, is_whole_json, shorten
+from .._text.names import stand_in
 from ..turns import AssistantItem, ToolCallItem
-from ..typing import Caller, JsonSchema
+from ..typing import Caller, CutOff, JsonSchema
 from . import DIALECTS
 from ._schema.nodes import SchemaLoss
 from ._schema.strict import Strictness
@@ -32,6 +30,7 @@ class Facts:
         key: The field of a request body that holds the conversation.
         tool_names: The names of tools that the provider takes.
         tool_names_in_words: The same for people.
+        model_at: The field of a response that names its model.
         message_word: What it calls a message of a conversation.
         result_word: What it calls the result of a call.
         names_at: The ways to names of tools in a body, outside of its conversation; `[]` goes
@@ -61,6 +60,7 @@ class Facts:
     key: str
     names_at: tuple[str, ...]
     truncated: frozenset[str]
+    model_at: str = "model"
     message_word: str = "message"
     result_word: str = "result"
     refused: frozenset[str] = frozenset()
@@ -79,14 +79,14 @@ class Facts:
     callers: Mapping[Caller, str] = field(default_factory=dict[Caller, str])
     calls_strictly: bool = True
     rewrite: Callable[[str, JsonSchema, list[SchemaLoss]], JsonSchema] | None = None
-    is_own_item: Callable[[Mapping[str, Any]], bool] = lambda _: False
-    is_own_body: Callable[[Mapping[str, Any]], bool] = lambda _: False
+    is_own_item: Callable[[Mapping[str, object]], bool] = lambda _: False
+    is_own_body: Callable[[Mapping[str, object]], bool] = lambda _: False
 
     def takes_name(self, name: object) -> bool:
         """Tell whether the provider takes a name of a tool."""
         return isinstance(name, str) and self.tool_names.fullmatch(name) is not None
 
-    def wire_name(self, name: Any) -> str:
+    def wire_name(self, name: object) -> str:
         """Return the name under which a tool goes out: its own, or its stand-in.
 
         Args:
@@ -96,7 +96,7 @@ class Facts:
             return str(name)
         return stand_in(name if isinstance(name, str) else shorten(name))
 
-    def takes_id(self, given: Any) -> bool:
+    def takes_id(self, given: object) -> bool:
         """Tell whether the provider takes the id of a call from another."""
         return self.call_ids.fullmatch(str(given)) is not None
 
@@ -111,7 +111,7 @@ class Facts:
         """Return an id as it is, or one that is made of it where the provider refuses it."""
         return given if self.takes_id(given) else self.made_id(given)
 
-    def send_names(self, calls: Iterable[dict[str, Any]]) -> None:
+    def send_names(self, calls: Iterable[JsonObject]) -> None:
         """Let the calls of a turn go out under names that the provider takes.
 
         Args:
@@ -144,16 +144,18 @@ class DistinctIds:
 
     Args:
         fit: Gives an id that the provider takes for one that it may refuse.
+        known: Ids that none with a number may be.
 
     Example:
         >>> list(map(DistinctIds(str).of, ["a", "b", "a", "a_2"]))
         ['a', 'b', 'a_2', 'a_2_2']
     """
 
-    __slots__ = ("_counts", "_fit", "_seen")
+    __slots__ = ("_counts", "_fit", "_known", "_seen")
 
-    def __init__(self, fit: Callable[[str], str] = str) -> None:
+    def __init__(self, fit: Callable[[str], str] = str, known: Collection[str | None] = ()) -> None:
         self._fit = fit
+        self._known = known
         self._seen: set[str] = set()
         self._counts: dict[str, int] = {}
 
@@ -162,12 +164,13 @@ class DistinctIds:
         made = given
         while made in self._seen:
             count = self._counts[given] = self._counts.get(given, 1) + 1
-            made = self._fit(f"{given}_{count}")
+            numbered = f"{given}_{count}"
+            made = made if numbered in self._known else self._fit(numbered)
         self._seen.add(made)
         return made
 
 
 def facts_of(name: str) -> Facts:
     """Return the facts of a dialect in the list."""
-    found: Facts = import_module(f"{DIALECTS[name]}._facts").FACTS
+    found: Facts = import_module(DIALECTS[name]).DIALECT.facts
     return found

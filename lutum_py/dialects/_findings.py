@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from .._text.json import JsonObject
 from ..turns import Cache
 
 OUTCOME_UNKNOWN = (
@@ -88,7 +88,7 @@ class Loss:
 # A dict, and not a pair of body and losses: it goes to an SDK as it is, `client.create(**body)`,
 # and who does not care for the losses need not know of them. They are not a key of it, which the
 # provider would refuse.
-class EncodedRequest(dict[str, Any]):
+class EncodedRequest(JsonObject):
     """A request body, to be sent as it is, that remembers what it could not carry.
 
     Attributes:
@@ -101,7 +101,7 @@ class EncodedRequest(dict[str, Any]):
 
     losses: tuple[Loss, ...]
 
-    def __init__(self, body: Mapping[str, Any], losses: Iterable[Loss] = ()) -> None:
+    def __init__(self, body: Mapping[str, object], losses: Iterable[Loss] = ()) -> None:
         super().__init__(body)
         self.losses = tuple(losses)
 

@@ -14,19 +14,18 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from .. import Attachment, Message
-from .._text.json import compact_json, is_mapping, is_sequence
-from .._transcript.message import data_url
+from .._text.json import JsonObject, compact_json, is_mapping, is_sequence
 from ..typing import MediaType
 from ._dialect import Draft
-from ._wire.history import History, Part
-from ._wire.reading import UNKNOWN_EVENTS, arguments_object, without_nulls
-from ._wire.rendering import Rendering
+from ._history import History, Part
+from ._reading import UNKNOWN_EVENTS, arguments_object, without_nulls
+from ._rendering import Rendering
 
 UNTIDY: Final = (b"null", b'"parsed')
 """One of these is in the JSON of each payload that is not tidy."""
 
 
-def tidying(*free: str) -> Callable[[Any], Any]:
+def tidying(*free: str) -> Callable[[object], object]:
     """Make what copies a response without null fields, and without what only the SDK puts there.
 
     Args:
@@ -36,11 +35,10 @@ def tidying(*free: str) -> Callable[[Any], Any]:
     return partial(without_nulls, free=frozenset({*free, UNKNOWN_EVENTS}), of_sdk=of_sdk)
 
 
-def named_data(attachment: Attachment, data: str) -> dict[str, Any]:
+def named_data(attachment: Attachment) -> JsonObject:
     """Make the fields of a file that goes as data, which has to have a name."""
-    mime_type = attachment.mime_type
-    name = attachment.name or _unnamed(mime_type)
-    return {"filename": name, "file_data": data_url(mime_type, data)}
+    name = attachment.name or _unnamed(attachment.mime_type)
+    return {"filename": name, "file_data": attachment.data_url}
 
 
 def _unnamed(mime_type: str) -> str:
@@ -52,7 +50,7 @@ _TO_CALLS: Final = frozenset({"messages", "input", "tool_calls", "function", "fu
 
 # vLLM, llama.cpp and Ollama parse the arguments in a history, and refuse what they cannot parse:
 # vllm-project/vllm#43995, ggml-org/llama.cpp#25510.
-def with_json_arguments(request: Any) -> Any:
+def with_json_arguments(request: object) -> Any:
     """Let all arguments be JSON objects, for a host that parses what is sent back to it.
 
     A model may write arguments that are no JSON, or that a limit cut off. They go back as they
@@ -130,7 +128,7 @@ def read_parts(content: Any, position: str, history: History) -> Iterator[Part]:
         # "image_url", "image_url": {"url": "https:..."}}, Responses beside it, as in {"type":
         # "input_image", "image_url": "https:..."}. No kind is in both with another meaning.
         inner = part.get(kind) if isinstance(kind, str) else None
-        fields: Mapping[str, Any] = inner if is_mapping(inner) else part
+        fields: Mapping[str, object] = inner if is_mapping(inner) else part
         known: tuple[str, ...]
         if kind in _TEXTS and isinstance(part.get("text"), str):
             yield part["text"]
@@ -157,7 +155,7 @@ def read_parts(content: Any, position: str, history: History) -> Iterator[Part]:
         history.rest(_without_auto(part), ("type", kind, *known), where)
 
 
-def _named_file(where: str, fields: Mapping[str, Any], history: History) -> Iterator[Attachment]:
+def _named_file(where: str, fields: Mapping[str, object], history: History) -> Iterator[Attachment]:
     """Read a file that goes with its name, as data or by its address."""
     url = fields.get("file_data") or fields.get("file_url")
     for file in history.file(where, url=url, media_type="file", name=fields.get("filename")):
@@ -168,14 +166,14 @@ def _named_file(where: str, fields: Mapping[str, Any], history: History) -> Iter
 
 # `detail` is written as "auto" by this library too, and says what leaving it out says. Were it a
 # loss, each picture of our own that comes back would be reported as damaged.
-def _without_auto(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _without_auto(fields: Mapping[str, object]) -> JsonObject:
     """Leave out the detail of a picture where it says what goes without saying."""
     return {key: value for key, value in fields.items() if (key, value) != ("detail", "auto")}
 
 
 def openai_body(
-    draft: Draft[Any], body: dict[str, Any], tools: list[dict[str, Any]], *, limit: str
-) -> dict[str, Any]:
+    draft: Draft[Any], body: JsonObject, tools: list[JsonObject], *, limit: str
+) -> JsonObject:
     """Join what was said with the tools and the generation parameters.
 
     Args:

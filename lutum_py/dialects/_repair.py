@@ -17,6 +17,7 @@ from types import NoneType
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from .._text.json import (
+    JsonObject,
     compact_json,
     copy_json,
     halves_in,
@@ -27,11 +28,11 @@ from .._text.json import (
     sendable_json,
     shorten,
 )
-from ._facts import Facts
+from ._facts import DistinctIds, Facts
 from ._findings import NOT_SHOWN, Change, Violation
+from ._history import NOTHING_SAID
+from ._reading import DUMP, UNREADABLE, send_as_object
 from ._schema.nodes import refused_keys, with_keys_sent
-from ._wire.history import NOTHING_SAID
-from ._wire.reading import DUMP, UNREADABLE, send_as_object
 
 MAYBE_TEXT: Final = (str, NoneType)
 """What `isinstance` asks of an id, which is text or absent."""
@@ -54,7 +55,7 @@ class Repairing:
 
     __slots__ = ("_changes", "_is_look", "_taken", "_violations", "body", "facts", "items")
 
-    def __init__(self, facts: Facts, body: Mapping[str, Any], *, is_look: bool = False) -> None:
+    def __init__(self, facts: Facts, body: Mapping[str, object], *, is_look: bool = False) -> None:
         self.items: list[Any] = []
         self.body = body
         self.facts = facts
@@ -87,7 +88,7 @@ class Repairing:
         self._violations.append(Violation(position, rule, problem, remedy))
         self._changes.append(Change(position, rule, what, is_repaired))
 
-    def drop_unknown(self, position: str, item: Any, roles: Iterable[str]) -> None:
+    def drop_unknown(self, position: str, item: object, roles: Iterable[str]) -> None:
         """Note a message whose role is unknown.
 
         Args:
@@ -106,7 +107,7 @@ class Repairing:
 
     # The first look reads what the caller holds, and may not copy it: that is what it saves. As it
     # ends with the first breach, before anything is repaired, it needs no copy either.
-    def own(self, item: Any) -> Any:
+    def own(self, item: object) -> Any:
         """Return an item as a breach in it may be repaired: a copy, but for the first look."""
         return item if self._is_look else copy_json(item)
 
@@ -143,7 +144,7 @@ class Repairing:
             f"put the {word} where its call stands",
         )
 
-    def unanswered(self, position: str, call: Any, remedy: str) -> None:
+    def unanswered(self, position: str, call: object, remedy: str) -> None:
         """Note a call that nobody answered, which gets a result that says so.
 
         Args:
@@ -185,11 +186,11 @@ class Repairing:
         )
         holder[key] = made
 
-    def is_well_written(self, call: Mapping[str, Any], key: str) -> bool:
+    def is_well_written(self, call: Mapping[str, object], key: str) -> bool:
         """Tell whether a call has a name that the provider takes, and arguments that are text."""
         return isinstance(call.get(key), str) and self.takes(call.get("name"))
 
-    def repair_call(self, call: dict[str, Any], key: str, position: str) -> None:
+    def repair_call(self, call: JsonObject, key: str, position: str) -> None:
         """Let a call have a name that the provider takes, and arguments that are text.
 
         Args:
@@ -211,7 +212,7 @@ class Repairing:
         empty = "{}" if key == "arguments" else ""
         call[key] = empty if value is None else text_of(value)
 
-    def text_id(self, holder: dict[str, Any], key: str, position: str) -> None:
+    def text_id(self, holder: JsonObject, key: str, position: str) -> None:
         """Let the id of a call be text, if it is something else."""
         self.note(
             f"{position}.{key}",
@@ -222,7 +223,7 @@ class Repairing:
         )
         holder[key] = text_of(holder[key])
 
-    def repair_object(self, call: dict[str, Any], key: str, position: str) -> None:
+    def repair_object(self, call: JsonObject, key: str, position: str) -> None:
         """Let the arguments of a call be an object.
 
         Args:
@@ -230,7 +231,7 @@ class Repairing:
             key: Where it holds them.
             position: Where the call is in the request.
         """
-        made: dict[str, Any] = {key: call.get(key)}
+        made: JsonObject = {key: call.get(key)}
         send_as_object(made, key)
         sent = made[key]
         what = f"put them into an object, under `{UNREADABLE}`"
@@ -245,7 +246,7 @@ class Repairing:
         )
         call[key] = sent
 
-    def repair_name(self, result: dict[str, Any], name: Any, position: str) -> None:
+    def repair_name(self, result: JsonObject, name: object, position: str) -> None:
         """Let a result have the name of the tool that was called.
 
         Args:
@@ -278,7 +279,7 @@ class Breach(Exception):
     """Ends the first look at a request: there is something to be repaired."""
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Return anything that stands where text belongs as text."""
     if isinstance(value, str):
         return value
@@ -312,30 +313,30 @@ class Form:
         takes_one: Whether one item may stand for the list.
         elsewhere: Fields of a body that let the list be empty, or absent.
         whole: Fix what is wrong with the request as a whole, its own copy, and note each breach;
-            a list alone comes in its field. See `whole.py`.
+            a list alone comes in its field.
     """
 
     facts: Facts
-    said: Callable[[str], dict[str, Any]]
+    said: Callable[[str], JsonObject]
     fix: Callable[[list[Any], Repairing], None]
     is_in_order: Callable[[list[Any], Repairing], bool] | None = None
     takes_text: bool = False
     takes_one: bool = False
     elsewhere: tuple[str, ...] = ()
-    whole: tuple[Callable[[dict[str, Any], Repairing], None], ...] = ()
+    whole: tuple[Callable[[JsonObject, Repairing], None], ...] = ()
 
-    def check(self, request: Any) -> list[Violation]:
+    def check(self, request: object) -> list[Violation]:
         """Find what a request breaks of the provider's rules."""
         return [] if self._is_sound(request) else self._repaired(request)[1].violations
 
-    def repair(self, request: Any) -> tuple[Any, list[Change]]:
+    def repair(self, request: object) -> tuple[Any, list[Change]]:
         """Return a repaired copy of a request, and what was changed."""
         if self._is_sound(request):
             return copy_json(request), []
         repaired, repairing = self._repaired(request)
         return repaired, repairing.changes
 
-    def _is_sound(self, request: Any) -> bool:
+    def _is_sound(self, request: object) -> bool:
         """Tell without a copy whether nothing is broken; False if it takes a closer look."""
         is_in_order = self.is_in_order
         if is_in_order is None or not (is_mapping(request) or is_sequence(request)):
@@ -356,7 +357,7 @@ class Form:
         except (Breach, RecursionError):
             return False
 
-    def _repaired(self, request: Any) -> tuple[Any, Repairing]:
+    def _repaired(self, request: object) -> tuple[Any, Repairing]:
         body: Mapping[str, Any] = request if is_mapping(request) else {}
         if is_mapping(request) or is_sequence(request):
             repairing = Repairing(self.facts, body)
@@ -380,9 +381,9 @@ class Form:
     # The list is repaired first and the body around it last, because a repair may leave the list as
     # it was: then what goes back is a plain copy, equal to what came, and nobody has to wonder what
     # was changed.
-    def _of(self, request: Any, repairing: Repairing) -> Any:
+    def _of(self, request: object, repairing: Repairing) -> Any:
         owned = copy_json(request)
-        whole: dict[str, Any] | None = owned if is_object(owned) else None
+        whole: JsonObject | None = owned if is_object(owned) else None
         listed, is_needed = self._listed(owned)
         items = self._items(listed, is_needed, repairing)
         # Before the list, of which positions then are those of what was given.
@@ -402,7 +403,7 @@ class Form:
         return whole
 
     def _fix_whole(
-        self, body: Mapping[str, Any], items: list[Any] | None, repairing: Repairing
+        self, body: Mapping[str, object], items: list[object] | None, repairing: Repairing
     ) -> None:
         if not self.whole:
             return
@@ -416,14 +417,14 @@ class Form:
                 del body[field]
             body.update(request)
 
-    def _listed(self, request: Any) -> tuple[Any, bool]:
+    def _listed(self, request: object) -> tuple[Any, bool]:
         """Return what is in place of the list, and whether there has to be something."""
         if not is_mapping(request):
             return request, True
         is_needed = all(request.get(key) is None for key in self.elsewhere)
         return request.get(self.facts.key), is_needed
 
-    def _items(self, listed: Any, is_needed: bool, repairing: Repairing) -> list[Any] | None:
+    def _items(self, listed: object, is_needed: bool, repairing: Repairing) -> list[Any] | None:
         """Return the items as a list; None if there is nothing to look at, and no need of it."""
         if is_sequence(listed):
             if listed or not is_needed:
@@ -452,7 +453,7 @@ class Form:
         return []
 
 
-def _sendable(request: Any, key: str, repairing: Repairing) -> Any:
+def _sendable(request: object, key: str, repairing: Repairing) -> Any:
     """Take out of a request what UTF-8 cannot carry; give it back itself where there is nothing."""
     found = list(halves_in(request, key if is_sequence(request) else ""))
     for position in found:
@@ -470,7 +471,7 @@ _STEP: Final = re.compile(r"\w+|\[\]")
 _UPPER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def declared_names(facts: Facts, body: Any) -> Iterator[tuple[Any, str | int, str]]:
+def declared_names(facts: Facts, body: object) -> Iterator[tuple[Any, str | int, str]]:
     """Find the names of the tools on offer, and of those that are asked for.
 
     Args:
@@ -484,7 +485,7 @@ def declared_names(facts: Facts, body: Any) -> Iterator[tuple[Any, str | int, st
         yield from along(way, body)
 
 
-def along(way: str, body: Any) -> Iterator[tuple[Any, str | int, str]]:
+def along(way: str, body: object) -> Iterator[tuple[Any, str | int, str]]:
     """Follow a way through a body, which may be broken.
 
     Args:
@@ -502,7 +503,7 @@ def along(way: str, body: Any) -> Iterator[tuple[Any, str | int, str]]:
     return _along(_STEP.findall(way), body, "")
 
 
-def _along(steps: list[str], value: Any, position: str) -> Iterator[tuple[Any, str | int, str]]:
+def _along(steps: list[str], value: object, position: str) -> Iterator[tuple[Any, str | int, str]]:
     # A way is followed as it was written, without knowing what is there: what is broken on it,
     # as a list in place of an object, gives nothing and is noted by whoever fixes that part.
     for key, inner, where in _next(steps[0], value, position):
@@ -515,7 +516,7 @@ def _along(steps: list[str], value: Any, position: str) -> Iterator[tuple[Any, s
             yield from _along(steps[1:], inner, where)
 
 
-def _next(step: str, value: Any, position: str) -> Iterator[tuple[str | int, Any, str]]:
+def _next(step: str, value: object, position: str) -> Iterator[tuple[str | int, Any, str]]:
     if step == "[]":
         for index, inner in enumerate(value if is_sequence(value) else ()):
             yield index, inner, f"{position}[{index}]"
@@ -557,13 +558,13 @@ class Piece:
     group: int
     is_behind: bool
 
-    def __init__(self, index: int, place: int | None, number: int, value: dict[str, Any]) -> None:
+    def __init__(self, index: int, place: int | None, number: int, value: JsonObject) -> None:
         self.index = index
         self.place = place
         self.number = number
         self.value = value
-        self.call: dict[str, Any] | None = None
-        self.result: dict[str, Any] | None = None
+        self.call: JsonObject | None = None
+        self.result: JsonObject | None = None
 
     @property
     def made(self) -> bool:
@@ -576,7 +577,7 @@ class Piece:
         said_at = self.said_at % self.index
         return said_at if self.place is None else f"{said_at}[{self.place}]"
 
-    def beside(self, value: dict[str, Any], result: dict[str, Any] | None) -> Self:
+    def beside(self, value: JsonObject, result: JsonObject | None) -> Self:
         """Make the result of this call, which nobody sent."""
         made = type(self)(self.index, self.place, -1, value)
         made.call, made.result, made.group = None, result, self.group
@@ -811,7 +812,6 @@ def note_places(group: int, answered: Iterable[tuple[Piece, Piece]], repairing: 
 def distinct_ids(
     answered: Sequence[tuple[P, P]],
     keys: tuple[str, str],
-    fit: Callable[[str], str],
     repairing: Repairing,
     *,
     taken: Iterable[str | None] = (),
@@ -823,32 +823,25 @@ def distinct_ids(
     Args:
         answered: The calls, and their results.
         keys: Where a call has its id, and where a result has that of its call.
-        fit: Gives an id that the provider takes for one that it may refuse.
         repairing: Takes a note of each breach.
         taken: Ids that none that is made may be, beside those of the calls.
         at: The way from a call to its id, for the notes.
         is_needed: Whether each call has to have an id.
     """
     of_call, of_result = keys
+    facts = repairing.facts
+    fit = str if facts.takes_own_ids else facts.fitting_id
     fields = [(call, call.call or {}, result.result or {}) for call, result in answered]
     known = {str(called[of_call]) for _, called, _ in fields if called.get(of_call)}.union(taken)
-    seen: set[str] = set()
-    counts: dict[str, int] = {}
+    distinct = DistinctIds(fit, known)
     for call, called, answer in fields:
         shown = called.get(of_call)
         # The position is not an id that a provider takes, and so is replaced like any other odd id.
         given = shown or (call.position if is_needed else None)
         if given is None:
             continue
-        made = fitting = fit(str(given))
-        # A thousand calls "a" get a_2, a_3, ..., each in one step: to count from 2 each time would
-        # try every number again, and a broken request could make that slow on purpose. An id like
-        # "a_2" may be there by chance, and then the count goes on.
-        while made in seen:
-            counts[fitting] = counts.get(fitting, 1) + 1
-            numbered = f"{fitting}_{counts[fitting]}"
-            made = made if numbered in known else fit(numbered)
-        seen.add(made)
+        fitting = fit(str(given))
+        made = distinct.of(fitting)
         if made != given:
             is_odd = fitting != given
             repairing.note(
@@ -858,7 +851,7 @@ def distinct_ids(
                 if is_odd
                 else f"a call before it has the id {shorten(shown)} too",
                 "Give each call an id of its own, of "
-                f"{repairing.facts.call_ids_in_words}, and its result the same",
+                f"{facts.call_ids_in_words}, and its result the same",
                 f"gave the call and its result the id {made!r}",
             )
             called[of_call] = answer[of_result] = made
@@ -869,10 +862,10 @@ MOST_MARKS: Final = 4
 may be provided. Found 5." (anthropics/claude-code and many others, 2024 to 2026.)"""
 
 
-def property_keys(facts: Facts) -> Callable[[dict[str, Any], Repairing], None]:
+def property_keys(facts: Facts) -> Callable[[JsonObject, Repairing], None]:
     """Make the rule that the keys of tools' parameters are those that the provider takes."""
 
-    def rule(request: dict[str, Any], repairing: Repairing) -> None:
+    def rule(request: JsonObject, repairing: Repairing) -> None:
         for way in facts.schemas_at:
             for holder, key, position in along(way, request):
                 refused = refused_keys(holder[key], facts.property_keys)
@@ -889,7 +882,7 @@ def property_keys(facts: Facts) -> Callable[[dict[str, Any], Repairing], None]:
     return rule
 
 
-def cache_marks(marker: str, *ways: str) -> Callable[[dict[str, Any], Repairing], None]:
+def cache_marks(marker: str, *ways: str) -> Callable[[JsonObject, Repairing], None]:
     """Make the rule that a request has at most four marks of the prompt cache.
 
     Args:
@@ -897,7 +890,7 @@ def cache_marks(marker: str, *ways: str) -> Callable[[dict[str, Any], Repairing]
         ways: The ways to the blocks that may have it; those of the conversation last.
     """
 
-    def rule(request: dict[str, Any], repairing: Repairing) -> None:
+    def rule(request: JsonObject, repairing: Repairing) -> None:
         found = marks_in(request, marker, ways)
         surplus = len(found) + (marker in request) - MOST_MARKS
         if surplus <= 0:
@@ -926,7 +919,7 @@ def cache_marks(marker: str, *ways: str) -> Callable[[dict[str, Any], Repairing]
     return rule
 
 
-def marks_in(request: Any, marker: str, ways: tuple[str, ...]) -> list[tuple[Any, Any, str]]:
+def marks_in(request: object, marker: str, ways: tuple[str, ...]) -> list[tuple[Any, Any, str]]:
     """Find the blocks with a mark: what holds each, where, and where that is in the request."""
     return [
         (holder, place, position)

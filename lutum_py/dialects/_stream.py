@@ -22,8 +22,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from pydantic_core import from_json
 
 from .. import AssistantTurn, ToolMetadata
-from .._text.json import PartialJson, copy_json, sendable
-from .._transcript.stream_events import arguments_delta
+from .._text.json import JsonObject, PartialJson, copy_json, sendable
 from ..errors import DialectError
 from ..streaming import (
     ArgumentsDelta,
@@ -39,7 +38,7 @@ from ..streaming import (
 from ..turns import AssistantItem
 from ._arguments import BrokenStream
 from ._facts import DistinctIds, facts_of
-from ._wire.reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_none, with_nulls
+from ._reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_none, with_nulls
 from .sse import ObjectSplitter
 
 _OF_NO_CALL: Final = frozenset({TextDelta, ReasoningDelta, RefusalDelta, UsageReported})
@@ -117,7 +116,7 @@ class CallReports:
         if index not in self._started:
             yield CallStarted(index, self._begin(index, call.id), call.name)
         if index not in self._written and call.arguments:
-            yield arguments_delta(index, call.arguments, PartialJson())
+            yield ArgumentsDelta.of(index, call.arguments, PartialJson())
 
     def _begin(self, index: int, given: str) -> str:
         """Begin a call, and return its id, which no other has."""
@@ -247,14 +246,14 @@ class StreamReader(ABC):
         self._error: DialectError | None = None
         self._reports = CallReports(self._fit_id)
         self._pairs = Pairs()
-        self._unknown: list[Any] = []
+        self._unknown: list[object] = []
         # The lines of an event that was cut at what is no end of a line.
         self._cut: list[str] | None = None
         self._splitter = ObjectSplitter(in_array=False)
         # Whether the event was parsed here, so that nobody else can change what it holds.
         self._is_own = False
 
-    def feed(self, event: Mapping[str, Any] | str | bytes) -> list[StreamEvent]:
+    def feed(self, event: Mapping[str, object] | str | bytes) -> list[StreamEvent]:
         """Read one event.
 
         Args:
@@ -274,7 +273,7 @@ class StreamReader(ABC):
             raise self._error
         if self._turn is not None:
             return []
-        fields: Any = event
+        fields: object = event
         if isinstance(event, (str, bytes)):
             try:
                 fields = from_json(event, allow_inf_nan=False)
@@ -287,7 +286,7 @@ class StreamReader(ABC):
                     return []
         return self._read(fields, event)
 
-    def _read(self, fields: Any, event: Any) -> list[StreamEvent]:
+    def _read(self, fields: Any, event: object) -> list[StreamEvent]:
         number = self._number
         self._number = number + 1
         self._is_own = fields is not event
@@ -437,20 +436,20 @@ class StreamReader(ABC):
             dialect=self.dialect,
         )
 
-    def _kept(self, value: Any) -> Any:
+    def _kept(self, value: object) -> Any:
         """Return what is in the present event as the turn may keep it: nobody else changes it."""
         return value if self._is_own else copy_json(value)
 
     def _keep(self, event: Place) -> None:
         self._unknown.append(with_nulls(event.value))
 
-    def _payload(self, response: dict[str, Any]) -> dict[str, Any]:
+    def _payload(self, response: JsonObject) -> JsonObject:
         """Return the response that was put together, with the unknown events beside it."""
         return {**response, UNKNOWN_EVENTS: self._unknown} if self._unknown else response
 
     def _quick(
         self,
-        fields: dict[str, Any],  # noqa: ARG002 - by those who have one
+        fields: JsonObject,  # noqa: ARG002 - by those who have one
     ) -> list[StreamEvent] | None:
         """Read an event that holds more text and nothing odd; None if `_take` has to read it.
 

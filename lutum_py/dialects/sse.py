@@ -11,10 +11,10 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from .._text.immutable import Settled
-from .._text.json import is_mapping, read_json, shorten
+from .._text.json import JsonObject, is_mapping, read_json, shorten
 from ..errors import DialectError
 
 _MARKS = re.compile(r'["\\{}\[\]]')
@@ -150,7 +150,7 @@ class EventSplitter(Settled):
         self._data: list[str] = []
         self._count = 0
 
-    def feed(self, chunk: str | bytes) -> list[dict[str, Any]]:
+    def feed(self, chunk: str | bytes) -> list[JsonObject]:
         """Take the next chunk and return the events that it completes.
 
         Raises:
@@ -159,14 +159,14 @@ class EventSplitter(Settled):
         """
         return list(self.read(chunk))
 
-    def read(self, chunk: str | bytes) -> Iterator[dict[str, Any]]:
+    def read(self, chunk: str | bytes) -> Iterator[JsonObject]:
         """Do the same as `feed`, and give what was whole before an event that is broken.
 
         The iterator has to be taken to its end.
         """
         return self._read(chunk if isinstance(chunk, str) else self._decode(chunk))
 
-    def close(self) -> list[dict[str, Any]]:
+    def close(self) -> list[JsonObject]:
         """Say that the stream has ended, and return the last event if no blank line ended it.
 
         Raises:
@@ -187,7 +187,7 @@ class EventSplitter(Settled):
         except UnicodeDecodeError as error:
             raise self._error(f"the bytes are not UTF-8 ({error.reason})") from None
 
-    def _read(self, text: str) -> Iterator[dict[str, Any]]:
+    def _read(self, text: str) -> Iterator[JsonObject]:
         if not self._started:
             text = text.lstrip("\ufeff \t\r\n")
             if not text:
@@ -231,13 +231,13 @@ class EventSplitter(Settled):
         if line.startswith("data:"):
             self._data.append(line[5:].removeprefix(" "))
 
-    def _event(self, *, is_cut: bool = False) -> Iterator[dict[str, Any]]:
+    def _event(self, *, is_cut: bool = False) -> Iterator[JsonObject]:
         text = "\n".join(self._data).strip()
         self._data.clear()
         if text not in ("", "[DONE]"):
             yield self._parse(text, is_cut)
 
-    def _parse(self, text: str, is_cut: bool = False) -> dict[str, Any]:
+    def _parse(self, text: str, is_cut: bool = False) -> JsonObject:
         try:
             event = read_json(text)
         except ValueError as error:
@@ -253,7 +253,7 @@ class EventSplitter(Settled):
         return DialectError(f"Event stream at {where}: {problem}.", dialect="sse", where=where)
 
 
-def events(chunks: str | bytes | Iterable[str | bytes]) -> Iterator[dict[str, Any]]:
+def events(chunks: str | bytes | Iterable[str | bytes]) -> Iterator[JsonObject]:
     r"""Yield the events of a stream as they come in.
 
     Args:
@@ -276,7 +276,7 @@ def events(chunks: str | bytes | Iterable[str | bytes]) -> Iterator[dict[str, An
     yield from splitter.close()
 
 
-async def aevents(chunks: AsyncIterable[str | bytes]) -> AsyncIterator[dict[str, Any]]:
+async def aevents(chunks: AsyncIterable[str | bytes]) -> AsyncIterator[JsonObject]:
     """Return the events of a stream whose chunks come in asynchronously; else as `events`.
 
     Args:

@@ -18,10 +18,10 @@ from .. import AnyToolCall
 from .._round.sorted_calls import waits_for
 from .._schema.capabilities import ANY_AREA, EVERYTHING, meet
 from .._text.json import shorten
-from .._transcript.saved import Saved
 from ..capabilities import ResourceAccess
 from ..errors import MisuseError, StoreError
 from ..execution._settings import check_flag
+from ..saved import Saved
 from ._database import Rows, Statement
 from ._rows import CLAIMABLE, IS_CLAIMED, SavedCall, check_word
 

@@ -13,7 +13,7 @@ from .. import AnyToolCall, AwaitingCall, SuspendedCall, ToolResult
 from .._call.deciding import HookGenerator, drive_sync
 from .._call.history import CONTINUED, iso_time
 from .._round.ending import as_results
-from .._round.events import CallEvent, row_at, tell_asked, tell_row
+from .._round.events import row_at, tell_asked, tell_row
 from .._round.inner import ask, decide_asked
 from .._round.record import record
 from .._round.record import settle as settled_by_hooks
@@ -28,7 +28,7 @@ from ..errors import (
     StaleError,
     StoreError,
 )
-from ..typing import Hooks, NotEnded, ResultLike
+from ..typing import CallEvent, Hooks, NotEnded, ResultLike
 from ._claim_order import ClaimOrder, gives_way, lock_shared, release, wake_shared
 from ._database import Rows, Statement
 from ._records import Moved, Records, is_moved

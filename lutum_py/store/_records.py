@@ -10,15 +10,16 @@ from uuid import uuid4
 
 from .. import Decision, Session, ToolRoundPlan, Transcript
 from .._call.deciding import drive_sync
-from .._round.events import CallEvent, check_listener, tell_event, tell_resumed
+from .._round.events import check_listener, tell_event, tell_resumed
 from .._round.plan_json import check_told
 from .._round.resume import amend, check_decision
 from .._text.immutable import Settled
 from .._text.json import is_whole, shorten
-from .._transcript.saved import Saved, check_key
+from .._transcript.saved import check_key
 from ..errors import InvalidValueError, MisuseError, ResumeError, StaleError, StoreError
 from ..execution._settings import check_flag
-from ..typing import HookOutcome, Hooks, OnEvent
+from ..saved import Saved
+from ..typing import CallEvent, HookOutcome, Hooks, OnEvent
 from ._claim_order import ClaimOrder, follow, lock_calls, release, reorder, wake_shared
 from ._database import LostCommit, Rows, Statement, StoreLocation, database_at
 from ._leases import Leases

@@ -23,8 +23,9 @@ from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, get_args
 from uuid import uuid4
 
 from .._text.json import compact_json, refuse_constant, shorten
-from .._transcript.saved import DIGEST, HMAC, Saved
+from .._transcript.saved import DIGEST, HMAC
 from ..errors import InvalidValueError, StaleError, StoreError
+from ..saved import Saved
 from ._database import Database, Row, Rows, Statement
 
 VERSION = 1

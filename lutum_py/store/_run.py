@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar, cast
 
 from .. import AnyToolCall, AwaitingCall, SuspendedCall, ToolContext, ToolResult
 from .._call.deciding import drive
-from .._round.events import CallEvent, row_at, tell_event, tell_row
+from .._round.events import row_at, tell_event, tell_row
 from .._round.inner import is_unshown, settle_within
 from .._round.sorted_calls import outer_of
 from .._schema.capabilities import meet
@@ -30,7 +30,7 @@ from ..execution import ExecutionCancelled, ExecutionErrors, Outcome
 from ..execution._outcome import as_error, is_in_doubt, not_executed, telling, was_stopped
 from ..execution._run import Run, to_its_end
 from ..execution._settings import Settings
-from ..typing import CallEventKind
+from ..typing import CallEvent, CallEventKind
 from ._backend import GRACE_SECONDS, LEAVE_SECONDS, interruptible
 from ._claim_order import ClaimOrder
 from ._claims import Claims, Wanted

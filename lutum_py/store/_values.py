@@ -12,10 +12,10 @@ from .._hooks.registered_hook import HookPlaces
 from .._round.plan_json import load_ticket
 from .._text.immutable import SetOnce
 from .._text.json import is_number, is_whole, shorten
-from .._transcript.saved import Saved
 from ..errors import InvalidValueError, LifecycleError, MisuseError
 from ..execution import ContextFor, RunOptions
 from ..execution._settings import Settings
+from ..saved import Saved
 from ..typing import Ancestor, CallStep, Hooks, OnEvent, PendingDecision
 from ._rows import SavedCall, check_word
 from ._tree import Change, Tree

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias, Unpack, cast
 
 from .. import AssistantTurn, Message, NeedsTools, Session, ToolResult, Toolset, TurnRequest
 from .._text.json import compact_json, cut, shorten
-from ..dialects.wire_form import Said, wire_form_of
+from ..dialects.authoring import Said, wire_form_of
 from ..errors import DialectError, DuplicateToolCallIdError, MisuseError
 from ..schemas import signature_of
 from ..turns import TranscriptItem, line_of

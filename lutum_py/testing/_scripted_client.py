@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any, Final, Literal, Self, TypeAlias, get_args, overload
 
 from .. import AssistantTurn
-from .._text.json import copy_json
-from ..dialects.wire_form import WireForm, object_of, wire_form_of
+from .._text.json import copy_json, is_object
+from ..dialects.authoring import WireForm, wire_form_of
 from ..errors import DialectError, LutumError, MissingExtraError, MisuseError
 from ._scripted_model import Script
 from ._transcript_valid import Dialect, dialect_of
@@ -255,10 +255,11 @@ class ScriptedClient:
 
 def _as_sent(body: Json) -> Json:
     """Put in what google-genai sends in place of its own body, as `models.Gemini` passes it."""
-    options = object_of(object_of(body.get("config")).get("http_options"))
-    sent = object_of(options.get("extra_body"))
+    sent: object = body.get("config")
+    for key in ("http_options", "extra_body"):
+        sent = sent.get(key) if is_object(sent) else None
     beside = {key: value for key, value in body.items() if key != "config"}
-    return {**beside, **sent} if sent else body
+    return {**beside, **sent} if is_object(sent) and sent else body
 
 
 _Answers: TypeAlias = Callable[[Json, bool], Any]

@@ -9,9 +9,10 @@ from weakref import ref
 
 from .. import AssistantTurn, Message, ToolMetadata, ToolResult, Transcript, TurnRequest, Usage
 from .._text.json import PartialJson, compact_json, shorten
-from ..dialects.wire_form import halves
+from ..dialects.authoring import halves
 from ..errors import DeveloperError, DialectError, MisuseError
 from ..streaming import (
+    ArgumentsDelta,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
@@ -20,7 +21,6 @@ from ..streaming import (
     TextDelta,
     TurnFinished,
     UsageReported,
-    arguments_delta,
 )
 from ..turns import (
     AssistantItem,
@@ -366,5 +366,5 @@ def _call_events(index: int, call: ToolMetadata) -> Iterator[StreamEvent]:
     yield CallStarted(index, call.id, call.name)
     json = PartialJson()
     for half in halves(call.arguments):
-        yield arguments_delta(index, half, json)
+        yield ArgumentsDelta.of(index, half, json)
     yield CallCompleted(index, call)

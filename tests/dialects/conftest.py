@@ -16,6 +16,8 @@ from .every_dialect import OF_PAGE
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "write-a-dialect.md"
 _FILE = re.compile(rf'^```python title="({OF_PAGE}/\w+\.py)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+FILES = dict(_FILE.findall(PAGE.read_text(encoding="utf-8")))
+"""The package that the page shows, by file."""
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -23,7 +25,7 @@ def _dialect_of_the_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     """Save the package that the page shows, and put it in the list."""
     folder = tmp_path_factory.mktemp("dialect")
     (folder / OF_PAGE).mkdir()
-    for name, code in _FILE.findall(PAGE.read_text(encoding="utf-8")):
+    for name, code in FILES.items():
         (folder / name).write_text(code, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)

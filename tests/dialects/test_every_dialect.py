@@ -32,7 +32,7 @@ from lutum_py.cli import main
 from lutum_py.dialects import DIALECTS as LIST
 from lutum_py.dialects import openai_chat
 from lutum_py.dialects._facts import facts_of
-from lutum_py.dialects.wire_form import wire_form_of
+from lutum_py.dialects.authoring import wire_form_of
 from lutum_py.errors import DialectError, MisuseError
 from lutum_py.testing import ScriptedClient
 from lutum_py.turns import ToolChoice, TranscriptItem

@@ -12,7 +12,6 @@ from pydantic_core import from_json
 
 from lutum_py import AssistantTurn, ToolMetadata
 from lutum_py._text.json import PartialJson
-from lutum_py._transcript.stream_events import arguments_delta
 from lutum_py.dialects._stream import CallReports, Pairs
 from lutum_py.streaming import (
     ArgumentsDelta,
@@ -84,7 +83,7 @@ def test_arguments_so_far_are_read_when_they_are_asked_for() -> None:
     seen += [{"a": [1, 2], "b": "x\ufffd"}, *[{"a": [1, 2], "b": "x😀"}] * 3]
     for order in (range(7), range(6, -1, -1), (3, 6, 0, 5)):
         json = PartialJson()
-        events = [arguments_delta(0, piece, json) for piece in pieces]
+        events = [ArgumentsDelta.of(0, piece, json) for piece in pieces]
         for index in order:
             assert events[index].partial == seen[index]
         assert events[1] == ArgumentsDelta(0, ", 2", {"a": [1, 2]})
@@ -118,7 +117,7 @@ def test_what_was_shown_of_a_value_stays(text: str) -> None:
 @over("look", [copy.copy, repr, replace, lambda event: pickle.loads(pickle.dumps(event))])
 def test_an_event_that_was_not_asked_is_whole(look: Any) -> None:
     """Whatever is done with an event first, its arguments might have stood there from the start."""
-    late = arguments_delta(2, '{"a": 1', PartialJson())
+    late = ArgumentsDelta.of(2, '{"a": 1', PartialJson())
     assert look(late) == look(ArgumentsDelta(2, '{"a": 1', {"a": 1}))
     with pytest.raises(AttributeError, match="'ArgumentsDelta' object has no attribute 'parsed'"):
         _ = late.parsed  # type: ignore[attr-defined]
@@ -140,7 +139,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_long_arguments_are_read_a_few_times(read: list[int]) -> None:
     """Whoever looks at each event has long arguments read as often as they grow by an eighth."""
     json = PartialJson()
-    events = [arguments_delta(0, piece, json) for piece in ['{"a": "', *["x" * 50] * 20_000, '"}']]
+    events = [
+        ArgumentsDelta.of(0, piece, json) for piece in ['{"a": "', *["x" * 50] * 20_000, '"}']
+    ]
     assert read == []
     shown = [len(event.partial["a"]) for event in events]
     assert shown == sorted(shown)
@@ -151,6 +152,6 @@ def test_long_arguments_are_read_a_few_times(read: list[int]) -> None:
 def test_arguments_that_are_no_json_are_read_in_bounds(read: list[int]) -> None:
     """Broken arguments are what could be read of them before, in time that their length bounds."""
     json = PartialJson()
-    events = [arguments_delta(0, piece, json) for piece in ['{"a": 1', "}x", *["y"] * 100_000]]
+    events = [ArgumentsDelta.of(0, piece, json) for piece in ['{"a": 1', "}x", *["y"] * 100_000]]
     assert [event.partial for event in reversed(events)] == [{"a": 1}] * len(events)
     assert sum(read) < 12_000_000

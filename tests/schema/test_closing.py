@@ -20,12 +20,12 @@ class Outer(BaseModel):
     inner: Inner
 
 
-@pytest.mark.parametrize("is_old", [False, True])
-def test_a_class_stays_as_it_is(is_old: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_before_2019", [False, True])
+def test_a_class_stays_as_it_is(is_before_2019: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release that cannot be told to leave finished validators alone gives the same."""
 
     def make(schema: Any, config: Any = None, **more: Any) -> SchemaValidator:
-        if is_old and more:
+        if is_before_2019 and more:
             raise TypeError("unexpected keyword argument '_use_prebuilt'")
         return SchemaValidator(schema, config, **more)
 

@@ -7,7 +7,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lutum_py._schema.stand_in import OwnNames, is_plain, own_name, stand_in
+from lutum_py._text.names import OwnNames, is_plain, own_name, stand_in
 
 # As they stand in conversations that were sent before: none of these may ever change.
 PROMISED = {

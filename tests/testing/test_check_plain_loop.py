@@ -13,7 +13,7 @@ from lutum_py.dialects import (
     openai_chat,
     openai_responses,
 )
-from lutum_py.dialects.wire_form import wire_form_of
+from lutum_py.dialects.authoring import wire_form_of
 from lutum_py.testing import LoopFailure, check_loop
 from lutum_py.testing._loop import judge
 from lutum_py.testing.strategies import CallKind

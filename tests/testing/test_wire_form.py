@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lutum_py.dialects import DIALECTS
-from lutum_py.dialects.wire_form import Said, wire_form_of
+from lutum_py.dialects.authoring import Said, wire_form_of
 from lutum_py.testing import ScriptedClient
 from tests.dialects.every_dialect import OF_LIBRARY, WIRES
 

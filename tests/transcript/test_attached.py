@@ -262,3 +262,18 @@ def test_what_is_described_says_where_the_file_is() -> None:
         "[file (application/pdf) that cannot be shown here: The bill, bill.pdf, https://e.org/a.pdf]"
     )
     assert NOISE.described == "[audio (audio/wav) that cannot be shown here]"
+
+
+@over(
+    "url, data",
+    [
+        ("data:text/plain,a%20b", "YSBi"),
+        ("data:text/plain;base64,YSBi", "YSBi"),
+        ("https://e.org/a.txt", None),
+    ],
+)
+def test_a_file_knows_its_data(url: str, data: str | None) -> None:
+    """The data of a `data:` URL are base64, however it was written; an address has none."""
+    made = Attachment(media_type="file", mime_type="text/plain", url=url)
+    assert made.base64 == data
+    assert made.data_url == (None if data is None else f"data:text/plain;base64,{data}")

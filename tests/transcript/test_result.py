@@ -194,3 +194,16 @@ def test_a_deadline_shows_in_the_metadata() -> None:
     """A result of a call that did not finish in time says so in a word of its own."""
     late = result(status="error", code="timed_out")
     assert late.to_json()["metadata"] == {"code": "timed_out", "timed_out": True}
+
+
+@over(
+    "made, names",
+    [
+        (result('["add", 1, "sum"]'), ["add", "sum"]),
+        (result('{"add": 1}'), []),
+        (result('["add"]', status="error"), []),
+    ],
+)
+def test_a_search_found_what_its_output_lists(made: ToolResult, names: list[str]) -> None:
+    """The texts in the list that a search gave are names of tools; a failure found none."""
+    assert made.found_tools == names

@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from ... import ToolDef
-from ..._schema.schema_reader import UNIONS, Node, alternatives, types_in, unchecked_patterns
 from ..._text.json import compact_json, is_mapping, shorten
+from ...schemas import UNIONS, Node, alternatives, types_in, unchecked_patterns
 from ...typing import JsonSchema
 from .nodes import (
     ANNOTATIONS,
@@ -213,7 +213,7 @@ def _compiled(definition: ToolDef, facts: SchemaFacts, strict: bool) -> Compiled
     return CompiledSchema(schema=schema, decoder=decoder, losses=tuple(losses))
 
 
-def _as_it_is(arguments: Any) -> Any:
+def _as_it_is(arguments: object) -> Any:
     return arguments
 
 
@@ -302,7 +302,7 @@ def _merged_object(
 def _either(parts: list[JsonSchema], losses: list[SchemaLoss]) -> JsonSchema:
     if len(parts) == 1:
         return parts[0]
-    offered: dict[str, list[Any]] = {}
+    offered: dict[str, list[object]] = {}
     for part in parts:
         for name, node in part["properties"].items():
             offered.setdefault(name, []).append(node)

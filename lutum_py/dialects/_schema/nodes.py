@@ -9,19 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ... import ToolDef
-from ..._schema.schema_reader import (
-    Node,
-    fault_in,
-    follow,
-    is_old,
-    localized,
-    reference_to,
-    subschemas,
-    types_in,
-    with_subschemas,
-)
-from ..._schema.stand_in import stand_in
 from ..._text.json import (
+    JsonObject,
     compact_json,
     copy_json,
     is_mapping,
@@ -30,7 +19,19 @@ from ..._text.json import (
     json_key,
     parse_json,
 )
+from ..._text.names import stand_in
 from ...errors import ToolDefinitionError
+from ...schemas import (
+    Node,
+    fault_in,
+    follow,
+    is_before_2019,
+    localized,
+    reference_to,
+    subschemas,
+    types_in,
+    with_subschemas,
+)
 from ...typing import JsonSchema
 
 DEFS: Final = "#/$defs/"
@@ -52,35 +53,16 @@ _SPECIAL: Final = re.compile("[~/%]")
 
 ANNOTATIONS: Final = frozenset(
     {
-        "title",
-        "description",
-        "default",
-        "examples",
-        "example",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "discriminator",
-        "$comment",
+        *("title", "description", "default", "examples", "example", "deprecated", "readOnly"),
+        *("writeOnly", "discriminator", "$comment"),
     }
 )
 """Keywords that say something about a value and refuse none."""
 
 STRUCTURE: Final = frozenset(
     {
-        "type",
-        "enum",
-        "const",
-        "properties",
-        "required",
-        "additionalProperties",
-        "items",
-        "prefixItems",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "$ref",
-        "$defs",
+        *("type", "enum", "const", "properties", "required", "additionalProperties", "items"),
+        *("prefixItems", "anyOf", "oneOf", "allOf", "$ref", "$defs"),
     }
 )
 """Keywords that every provider takes in one way or another."""
@@ -130,10 +112,10 @@ class _Copier:
 
     def __init__(self, source: JsonSchema, losses: list[SchemaLoss]) -> None:
         self._source = source
-        self._is_old = is_old(source)
+        self._is_old = is_before_2019(source)
         self._losses = losses
         self._names: dict[str, str] = {}
-        self._waiting: dict[str, Any] = {}
+        self._waiting: JsonObject = {}
 
     def plain(self) -> JsonSchema:
         for key in _DEFINITIONS:
@@ -141,7 +123,7 @@ class _Copier:
                 self._define(reference_to((key, name)), name, part)
         # Copying a definition may lead to more of them, so `_waiting` grows while it is gone
         # through. What is under `#/properties/a` becomes a definition too if somebody refers to it.
-        plain, defs = self.copy(self._source), dict[str, Any]()
+        plain, defs = self.copy(self._source), JsonObject()
         while len(defs) < len(self._waiting):
             name, part = next(item for item in self._waiting.items() if item[0] not in defs)
             defs[name] = self.copy(part)
@@ -152,7 +134,7 @@ class _Copier:
             plain = {"$ref": DEFS + self._names["#"]}
         return {**plain, "$defs": defs} if defs else plain
 
-    def copy(self, node: Any) -> Any:
+    def copy(self, node: object) -> Any:
         if not is_mapping(node):
             return node
         # Before the draft of 2019, whatever was beside a reference was ignored. It must not begin
@@ -208,7 +190,7 @@ class _Copier:
             text = "which of the schemas of its name is meant, by the way there, is checked locally"
             self._losses.append(SchemaLoss("", keyword, text))
 
-    def _define(self, reference: str, name: str, part: Any) -> None:
+    def _define(self, reference: str, name: str, part: object) -> None:
         name = _SPECIAL.sub("_", name)
         while name in self._waiting:
             name += "_"
@@ -531,7 +513,7 @@ class Writer(ABC):
             yield from self._parts(resolve(part, self.defs), path)
 
 
-def refused_keys(schema: Any, taken: re.Pattern[str] | None) -> dict[str, str]:
+def refused_keys(schema: object, taken: re.Pattern[str] | None) -> dict[str, str]:
     """Return the keys of a schema's properties that a provider refuses, with their stand-ins."""
     properties = schema.get("properties") if is_mapping(schema) else None
     if taken is None or not is_mapping(properties):
@@ -553,7 +535,7 @@ def with_keys_sent(schema: JsonSchema, refused: Mapping[str, str]) -> JsonSchema
     return {**schema, "properties": properties, **sent}
 
 
-def _named(key: str, node: Any) -> Any:
+def _named(key: str, node: object) -> Any:
     """Let the text of a property begin with its own key."""
     if not is_mapping(node):
         return node
@@ -561,7 +543,7 @@ def _named(key: str, node: Any) -> Any:
     return {**node, "description": f"{key}: {about}" if about else key}
 
 
-def without_stand_ins(arguments: Any, refused: Mapping[str, str]) -> Any:
+def without_stand_ins(arguments: object, refused: Mapping[str, str]) -> Any:
     """Put the keys themselves where arguments have their stand-ins, in JSON text or a dict."""
     if isinstance(arguments, str):
         try:

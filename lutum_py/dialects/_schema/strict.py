@@ -15,17 +15,25 @@ from itertools import combinations
 from operator import ge, gt, le, lt
 from typing import Any, Final
 
-from ..._schema.schema_reader import (
+from ..._text.json import (
+    JsonObject,
+    compact_json,
+    is_mapping,
+    is_number,
+    is_sequence,
+    parse_json,
+    shorten,
+)
+from ...errors import ToolDefinitionError
+from ...schemas import (
     UNIONS,
     Node,
     alternatives,
-    is_found,
+    matches_pattern,
     subschemas,
     type_of,
     types_in,
 )
-from ..._text.json import compact_json, is_mapping, is_number, is_sequence, parse_json, shorten
-from ...errors import ToolDefinitionError
 from ...typing import JsonSchema
 from .nodes import (
     ANNOTATIONS,
@@ -40,7 +48,7 @@ from .nodes import (
     resolve,
 )
 
-_TYPES: Final[dict[str, Callable[[Any], bool]]] = {
+_TYPES: Final[dict[str, Callable[[object], bool]]] = {
     "object": is_mapping,
     "array": is_sequence,
     "string": lambda value: isinstance(value, str),
@@ -75,7 +83,7 @@ def decoder_of(author: JsonSchema, wrapper: str | None) -> Callable[[Any], Any]:
     """
     defs: Mapping[str, Node] = author.get("$defs", {})
 
-    def decode(arguments: Any) -> Any:
+    def decode(arguments: object) -> Any:
         if not isinstance(arguments, str):
             return unwrap(_Reader(defs).restore(author, arguments))
         try:
@@ -87,7 +95,7 @@ def decoder_of(author: JsonSchema, wrapper: str | None) -> Callable[[Any], Any]:
         # numbers as they were written.
         return arguments if restored == sent else compact_json(restored)
 
-    def unwrap(value: Any) -> Any:
+    def unwrap(value: object) -> Any:
         if wrapper is not None and is_mapping(value) and list(value) == [wrapper]:
             return value[wrapper]
         return value
@@ -95,7 +103,7 @@ def decoder_of(author: JsonSchema, wrapper: str | None) -> Callable[[Any], Any]:
     return decode
 
 
-def fits(node: Node, value: Any, defs: Mapping[str, Node]) -> bool:
+def fits(node: Node, value: object, defs: Mapping[str, Node]) -> bool:
     """Say whether a value is of a schema, as far as its structure and plain bounds go."""
     return _Reader(defs).fits(node, value)
 
@@ -119,17 +127,17 @@ class _Reader:
 
     def __init__(self, defs: Mapping[str, Node]) -> None:
         self._defs = defs
-        self._restored: dict[tuple[int, int], tuple[Any, Node, Any]] = {}
-        self._fitting: dict[tuple[int, int], tuple[bool, Node, Any]] = {}
+        self._restored: dict[tuple[int, int], tuple[object, Node, object]] = {}
+        self._fitting: dict[tuple[int, int], tuple[bool, Node, object]] = {}
 
-    def restore(self, node: Node, value: Any) -> Any:
+    def restore(self, node: Node, value: object) -> Any:
         """Leave out each null for a property which the author's type has no null for."""
         key = (id(node), id(value))
         if key not in self._restored:
             self._restored[key] = (self._restore(node, value), node, value)
         return self._restored[key][0]
 
-    def _restore(self, node: Node, value: Any) -> Any:
+    def _restore(self, node: Node, value: object) -> Any:
         schema = resolve(node, self._defs)
         for part in schema.get("allOf", ()):
             value = self.restore(part, value)
@@ -140,7 +148,7 @@ class _Reader:
         branches = alternatives(schema)
         return self._restore_branch(branches, value) if branches else value
 
-    def _restore_branch(self, branches: list[Node], value: Any) -> Any:
+    def _restore_branch(self, branches: list[Node], value: object) -> Any:
         # The value as it stands goes first: {"a": null} may be of a branch where null means
         # something, though another branch would take it too, with the null left out.
         for branch in branches:
@@ -152,10 +160,10 @@ class _Reader:
                 return restored
         return value
 
-    def _restore_object(self, schema: JsonSchema, value: Mapping[str, Any]) -> dict[str, Any]:
+    def _restore_object(self, schema: JsonSchema, value: Mapping[str, object]) -> JsonObject:
         properties = schema.get("properties", {})
         required = schema.get("required", ())
-        restored: dict[str, Any] = {}
+        restored: JsonObject = {}
         for name, item in value.items():
             if name not in properties:
                 restored[name] = item
@@ -166,14 +174,14 @@ class _Reader:
             restored[name] = self.restore(properties[name], item)
         return restored
 
-    def fits(self, node: Node, value: Any) -> bool:
+    def fits(self, node: Node, value: object) -> bool:
         """Say whether a value is of a node, as far as its structure and plain bounds go."""
         key = (id(node), id(value))
         if key not in self._fitting:
             self._fitting[key] = (self._fits(node, value), node, value)
         return self._fitting[key][0]
 
-    def _fits(self, node: Node, value: Any) -> bool:
+    def _fits(self, node: Node, value: object) -> bool:
         schema = resolve(node, self._defs)
         if schema.get("not") == {}:
             return False
@@ -197,10 +205,10 @@ class _Reader:
             )
         if isinstance(value, str):
             is_long_enough = _obeys(_LENGTHS["string"], schema, len(value))
-            return is_long_enough and is_found(schema.get("pattern", ""), value)
+            return is_long_enough and matches_pattern(schema.get("pattern", ""), value)
         return not is_number(value) or _obeys(_BOUNDS, schema, value)
 
-    def _fits_object(self, schema: JsonSchema, value: Mapping[str, Any]) -> bool:
+    def _fits_object(self, schema: JsonSchema, value: Mapping[str, object]) -> bool:
         properties = schema.get("properties", {})
         others = schema.get("additionalProperties", True)
         return all(name in value for name in schema.get("required", ())) and all(
@@ -208,7 +216,7 @@ class _Reader:
         )
 
 
-def _items(schema: JsonSchema, value: Sequence[Any]) -> Iterator[tuple[Node, Any]]:
+def _items(schema: JsonSchema, value: Sequence[object]) -> Iterator[tuple[Node, object]]:
     """Yield each item with the node that describes it."""
     first = schema.get("prefixItems", ())
     rest = schema.get("items", True)
@@ -216,16 +224,18 @@ def _items(schema: JsonSchema, value: Sequence[Any]) -> Iterator[tuple[Node, Any
         yield first[index] if index < len(first) else rest, item
 
 
-def _obeys(rules: Mapping[str, Callable[[Any, Any], bool]], schema: JsonSchema, value: Any) -> bool:
+def _obeys(
+    rules: Mapping[str, Callable[[object, object], bool]], schema: JsonSchema, value: object
+) -> bool:
     return all(rule(value, schema[key]) for key, rule in rules.items() if key in schema)
 
 
-def _is_of(kind: str, value: Any) -> bool:
+def _is_of(kind: str, value: object) -> bool:
     test = _TYPES.get(kind)
     return test is None or test(value)
 
 
-def _same(value: Any, other: Any) -> bool:
+def _same(value: object, other: object) -> bool:
     # In Python 1 == True, and in JSON they are two values.
     return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
 
@@ -416,7 +426,7 @@ class _Writer(Writer):
                 'refuse further properties with `extra="forbid"`.',
             )
         required = node.get("required", ())
-        written: dict[str, Any] = {}
+        written: JsonObject = {}
         # The properties in their order, then names that are only required, whose schema is True.
         # The third mapping restores the schemas of names that are both.
         for name, part in {**properties, **dict.fromkeys(required, True), **properties}.items():
@@ -603,15 +613,8 @@ OPENAI: Final = Strictness(
     recursion=True,
     keywords=frozenset(
         {
-            "pattern",
-            "format",
-            "multipleOf",
-            "maximum",
-            "exclusiveMaximum",
-            "minimum",
-            "exclusiveMinimum",
-            "minItems",
-            "maxItems",
+            *("pattern", "format", "multipleOf", "maximum", "exclusiveMaximum", "minimum"),
+            *("exclusiveMinimum", "minItems", "maxItems"),
         }
     ),
     kept=frozenset({"title", "description"}),

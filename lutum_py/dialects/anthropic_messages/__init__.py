@@ -19,20 +19,19 @@ guides to tool use, extended thinking and prompt caching.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ... import ToolDef
-from ..._transcript.request import ToolChoice
+from ..._text.json import JsonObject
+from ...turns import ToolChoice
 from ...typing import JsonSchema
-from .._blocks.rendering import CacheMarks, mark_beginnings
+from .._blocks import CacheMarks, mark_beginnings
 from .._dialect import PUBLIC, Dialect, Draft
-from .._wire.offered import callers_of, described, native_tools
-from ._decode import UNTIDY, calls_in, say, tidy, turn_of
-from ._facts import FACTS
-from ._facts import NAME as NAME
-from ._messages import Rendering, called_from, is_manual
+from .._offered import callers_of, described, native_tools
+from ._decode import FACTS, UNTIDY, calls_in, say, tidy, turn_of
+from ._decode import NAME as NAME
+from ._messages import FORM, MARKED, MARKER, Rendering, called_from, is_manual
 from ._messages import read_history as _read_history
-from ._rules import FORM, MARKED, MARKER
 from ._stream import StreamDecoder as StreamDecoder
 
 DEFAULT_MAX_TOKENS: Final = 4096
@@ -42,29 +41,29 @@ model takes this. `max_output_tokens` overrides it."""
 _MODES: Final = {"auto": "auto", "required": "any", "none": "none"}
 
 
-def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
+def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> JsonObject:
     tool = described(definition, "input_schema", schema, strict)
     return tool | callers_of(definition, FACTS)
 
 
-def _choice(choice: ToolChoice) -> dict[str, Any]:
+def _choice(choice: ToolChoice) -> JsonObject:
     if choice.mode == "specific":
         return {"type": "tool", "name": choice.name}
     return {"type": _MODES[choice.mode]}
 
 
-def _answer(definition: ToolDef, schema: JsonSchema) -> dict[str, Any]:
+def _answer(definition: ToolDef, schema: JsonSchema) -> JsonObject:
     schema = {"description": definition.description, **schema}
     return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
 
 
-def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
+def _body(draft: Draft[JsonObject]) -> JsonObject:
     request = draft.request
     native = draft.searches()
     whole = is_manual(request.extra)
     rendering = draft.render(Rendering, "ttl", found=native, whole=whole)
     limit = request.max_output_tokens
-    body: dict[str, Any] = {
+    body: JsonObject = {
         # `to_send` raises where the API would not take the conversation. The user's own
         # messages replace it below, so then it is not asked.
         "messages": rendering.said if "messages" in request.extra else rendering.to_send(),
@@ -97,7 +96,7 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     return body
 
 
-def _put(blocks: list[dict[str, Any]], end: int, marker: dict[str, Any]) -> None:
+def _put(blocks: list[JsonObject], end: int, marker: JsonObject) -> None:
     blocks[end - 1][MARKER] = marker
 
 

@@ -19,23 +19,101 @@ from contextlib import suppress
 from typing import Any, Final
 
 from ... import AssistantTurn, Attachment, ToolResult
-from ..._text.json import copy_json, is_mapping, is_sequence
+from ..._text.json import JsonObject, copy_json, is_mapping, is_object, is_sequence
 from ...turns import ServerToolItem
-from .._blocks.rendering import BlockRendering, read_messages
+from .._blocks import BlockRendering, read_messages, rules_of
 from .._findings import Loss
-from .._wire.history import History, Part
-from .._wire.offered import NativeSearch
-from .._wire.reading import (
-    data_of,
+from .._history import History, Part
+from .._offered import NativeSearch
+from .._reading import (
     named_text,
     objects_in,
     send_as_object,
     text_or_none,
     usual_type,
 )
-from .._wire.rendering import ModelNames, own_payload
-from ._facts import BLOCKS, FACTS, PROGRAM
-from ._rules import SILENT_ERROR, make_sendable
+from .._rendering import ModelNames, own_payload
+from .._repair import Repairing, along, cache_marks, property_keys
+from ._decode import BLOCKS, FACTS, PROGRAM
+
+MARKER: Final = "cache_control"
+MARKED: Final = ("tools[]", "system[]", "messages[].content[]", "messages[].content[].content[]")
+"""The mark of the prompt cache, and the ways to the blocks that may have it."""
+
+SILENT_ERROR: Final = "The tool failed and gave no reason."
+"""What an error says that says nothing, which the API refuses."""
+
+NULLABLE: Final = {
+    "char_location": "document_title",
+    "page_location": "document_title",
+    "content_block_location": "document_title",
+    "web_search_result_location": "title",
+    "search_result_location": "title",
+}
+"""The field of a citation, by its type, that comes as null and that the API wants to be there."""
+
+
+def _blocks(request: JsonObject, repairing: Repairing) -> None:
+    for holder, place, position in along("messages[].content[]", request):
+        block = holder[place]
+        if not is_object(block):
+            continue
+        if block.get("type") == "tool_result":
+            _result(block, f"{position}.content", repairing)
+        for citation in objects_in(block.get("citations")):
+            nullable = NULLABLE.get(str(citation.get("type")))
+            if "file_id" in citation or not (nullable is None or nullable in citation):
+                repairing.note(
+                    f"{position}.citations",
+                    "citation_not_sendable",
+                    "a citation lacks its title, or has the id of a file",
+                    "Send the title of a citation, if only as null, and no `file_id`",
+                    "made it as requests have it",
+                )
+                make_sendable(citation)
+
+
+def make_sendable(citation: JsonObject) -> None:
+    """Let a citation have the fields that requests have, which are not those of responses."""
+    nullable = NULLABLE.get(str(citation.get("type")))
+    if nullable is not None:
+        citation.setdefault(nullable, None)
+    citation.pop("file_id", None)
+
+
+# "content cannot be empty if `is_error` is true": jlevy/markform#153. "all content must be type
+# 'text' if 'is_error' is true": vellum-ai/vellum-assistant#18387.
+def _result(result: JsonObject, position: str, repairing: Repairing) -> None:
+    content = result.get("content")
+    is_error = bool(result.get("is_error"))
+    if is_sequence(content):
+        kept: list[Any] = []
+        for place, block in enumerate(content):
+            kind = block.get("type") if is_mapping(block) else None
+            if kind == "text" and not str(block.get("text") or "").strip():
+                fault = ("empty_text", "the text is blank", "Leave the block out")
+            elif is_error and kind != "text":
+                problem = "an error has something beside text"
+                fault = ("file_in_error", problem, "Send the text alone")
+            else:
+                kept.append(block)
+                continue
+            repairing.note(f"{position}[{place}]", *fault, "removed the block")
+        if len(kept) < len(content):
+            result["content"] = content = kept
+    if is_error and not (content.strip() if isinstance(content, str) else content):
+        repairing.note(
+            position,
+            "error_without_text",
+            "the result is an error, and says nothing",
+            "Send what went wrong",
+            "put a text there that says that the tool failed",
+        )
+        result["content"] = SILENT_ERROR
+
+
+FORM: Final = rules_of(BLOCKS, _blocks, cache_marks(MARKER, *MARKED), property_keys(FACTS))
+
 
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
@@ -46,7 +124,7 @@ class Rendering(BlockRendering):
     facts = FACTS
     form = BLOCKS
     found: NativeSearch | None
-    _growing = (*BlockRendering._growing, "unsent")
+    growing = (*BlockRendering.growing, "unsent")
     container: str | None = None
     """Where that waits which the last turn began to run."""
     _has_server_calls = False
@@ -66,7 +144,7 @@ class Rendering(BlockRendering):
         box = payload.get("container") if waits else None
         self.container = text_or_none(box.get("id")) if is_mapping(box) else None
 
-    def to_send(self) -> list[dict[str, Any]]:
+    def to_send(self) -> list[JsonObject]:
         """Return what was said, for a request, without what the provider did not run to its end.
 
         Raises:
@@ -92,7 +170,7 @@ class Rendering(BlockRendering):
             if self.lasting is not None and self.lasting[0] > index:
                 self.lasting = (self.lasting[0] - 1, self.lasting[1])
 
-    def _content_of(self, payload: Mapping[str, Any]) -> Any:
+    def _content_of(self, payload: Mapping[str, object]) -> Any:
         return payload["content"]
 
     def _is_reasoning_void(self, turn: AssistantTurn) -> bool:
@@ -100,18 +178,16 @@ class Rendering(BlockRendering):
         is_bound = turn.model is None or "claude" in turn.model.lower()
         return self.is_changed_before and not self.whole and is_bound
 
-    def _replayed(self, block: Mapping[str, Any]) -> dict[str, Any]:
-        replayed: dict[str, Any] = copy_json(block)
+    def _replayed(self, block: Mapping[str, object]) -> JsonObject:
+        replayed: JsonObject = copy_json(block)
         for citation in objects_in(replayed.get("citations")):
             make_sendable(citation)
         if replayed["type"] == "tool_use":
             send_as_object(replayed, "input")
         return replayed
 
-    def _result_block(
-        self, result: ToolResult, answers: dict[str, Any], position: str
-    ) -> dict[str, Any]:
-        block: dict[str, Any] = {"type": "tool_result", **answers}
+    def _result_block(self, result: ToolResult, answers: JsonObject, position: str) -> JsonObject:
+        block: JsonObject = {"type": "tool_result", **answers}
         # What a search found goes out as names only, and the API puts the definitions there, each
         # at the place where it was found. So the beginning of the request stays the same, and in
         # the cache.
@@ -131,7 +207,7 @@ class Rendering(BlockRendering):
         )
         return block
 
-    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
+    def _attached(self, attachment: Attachment) -> JsonObject | None:
         source = _source(attachment)
         if source is None or attachment.media_type == "image":
             return source and {"type": "image", "source": source}
@@ -139,11 +215,11 @@ class Rendering(BlockRendering):
         return {"type": "document", "source": source, **titled}
 
 
-def _source(attachment: Attachment) -> dict[str, Any] | None:
+def _source(attachment: Attachment) -> JsonObject | None:
     # By address go images and PDF files; as data these and plain text, which the API wants as a
     # text and not in base64. None is a file without a block, which the model is told about by its
     # name.
-    data, mime_type = data_of(attachment), usual_type(attachment)
+    data, mime_type = attachment.base64, usual_type(attachment)
     is_image = attachment.media_type == "image"
     is_pdf = attachment.media_type == "file" and mime_type == "application/pdf"
     if data is None:
@@ -157,13 +233,13 @@ def _source(attachment: Attachment) -> dict[str, Any] | None:
     return None
 
 
-def is_manual(extra: Mapping[str, Any]) -> bool:
+def is_manual(extra: Mapping[str, object]) -> bool:
     """Tell whether a request asks for thinking with a budget, which newer models do not take."""
     thinking = extra.get("thinking")
     return is_mapping(thinking) and thinking.get("type") == "enabled"
 
 
-def called_from(offer: list[dict[str, Any]], extra: Mapping[str, Any]) -> list[dict[str, Any]]:
+def called_from(offer: list[JsonObject], extra: Mapping[str, object]) -> list[JsonObject]:
     """Let the tools on offer be called from the version of code execution that a request has."""
     # A tool that programs may call names the version of what runs them. Which one the request has
     # is in the extras, {"tools": [{"type": "code_execution_20260120", ...}]}, and only the user
@@ -187,13 +263,13 @@ def read_history(history: History) -> None:
     read_messages(history, BLOCKS, _parts, _answer, lambda content: {"content": content, **kept})
 
 
-def _answer(block: Mapping[str, Any], position: str, history: History) -> None:
+def _answer(block: Mapping[str, object], position: str, history: History) -> None:
     said = _parts(block.get("content"), f"{position}.content", history)
     history.answer(said, position, is_error=bool(block.get("is_error")))
     history.rest(block, ("type", "tool_use_id", "content", "is_error"), position)
 
 
-def _parts(content: Any, position: str, history: History) -> Iterator[Part]:
+def _parts(content: object, position: str, history: History) -> Iterator[Part]:
     if isinstance(content, str):
         yield content
     elif is_sequence(content):

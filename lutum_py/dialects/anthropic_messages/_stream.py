@@ -11,13 +11,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ... import AssistantTurn
-from ..._text.json import is_array, is_mapping, is_object
-from ..._transcript.stream_events import arguments_delta
-from ...streaming import ReasoningDelta, StreamEvent, TextDelta
-from .._blocks.stream import BlockState, BlockStream, Delta
-from .._wire.reading import Place, count_at, response_place
-from ._decode import tidy, turn_of, usage_of
-from ._facts import NAME
+from ..._text.json import JsonObject, is_array, is_mapping, is_object
+from ...streaming import ArgumentsDelta, ReasoningDelta, StreamEvent, TextDelta
+from .._blocks import BlockState, BlockStream, Delta
+from .._reading import Place, count_at, response_place
+from ._decode import NAME, tidy, turn_of, usage_of
 
 _SHOWN: Final[dict[str, Delta]] = {"text": TextDelta, "thinking": ReasoningDelta}
 _SAID: Final = {f"{kind}_delta": delta for kind, delta in _SHOWN.items()}
@@ -53,7 +51,7 @@ class StreamDecoder(BlockStream):
     # "index": 0, "delta": {"type": "text_delta", "text": "Hi"}}, so they have a short path of their
     # own. Whatever is not exactly so is None, and goes the long way through `_take`, which also has
     # the errors. Exact classes are compared because `isinstance` would let True pass for an index.
-    def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
+    def _quick(self, fields: JsonObject) -> list[StreamEvent] | None:
         delta: Any = fields.get("delta")
         index: Any = fields.get("index")
         if (
@@ -76,7 +74,7 @@ class StreamDecoder(BlockStream):
                 return []
             number = state.call[0]
             self._reports.wrote(number)
-            return [arguments_delta(number, text, state.arguments)]
+            return [ArgumentsDelta.of(number, text, state.arguments)]
         said = _SAID.get(kind) if kind.__class__ is str else None
         text = None if said is None else delta.get(_TEXTS[kind])
         if said is None or state.says is None or text.__class__ is not str or not text:
@@ -154,7 +152,7 @@ class StreamDecoder(BlockStream):
             return self._write(state, delta.text_at("partial_json") or "")
         elif kind == "citations_delta":
             known = state.fields.get("citations")
-            cited: list[Any] = known if is_array(known) else []
+            cited: list[object] = known if is_array(known) else []
             cited.append(self._kept(delta.need("citation").object()))
             state.fields["citations"] = cited
         else:
@@ -181,10 +179,10 @@ class StreamDecoder(BlockStream):
                 message[key] = self._kept(value)
         return self._report(usage_of(Place(NAME, message)))
 
-    def _whole(self, message: dict[str, Any]) -> AssistantTurn:
+    def _whole(self, message: JsonObject) -> AssistantTurn:
         return turn_of(response_place(NAME, self._payload(message), tidy))
 
 
-def _said(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _said(fields: Mapping[str, object]) -> JsonObject:
     """Return the fields that are not null."""
     return {key: value for key, value in fields.items() if value is not None}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ... import AssistantTurn, Usage
-from ..._text.json import compact_json
-from ..wire_form import (
+from ..._text.json import JsonObject, compact_json
+from .._wire_form import (
     Said,
     WireForm,
     as_object,
@@ -21,8 +21,8 @@ from ..wire_form import (
 )
 
 
-def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
-    content: list[dict[str, Any]] = []
+def _response(turn: AssistantTurn, number: int) -> JsonObject:
+    content: list[JsonObject] = []
     if turn.text:
         content.append({"type": "text", "text": turn.text})
     content += [
@@ -47,7 +47,7 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
     }
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
+def _usage(usage: Usage) -> JsonObject:
     read, written = usage.cached_tokens, usage.cache_write_tokens
     return {
         "input_tokens": rest_of(usage.input_tokens, read, written),
@@ -58,15 +58,15 @@ def _usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _events(response: Mapping[str, object]) -> Iterator[JsonObject]:
     if response.get("type") == "error":
         yield dict(response)
         return
-    started: dict[str, Any] = {**response, "content": [], "stop_reason": None}
+    started: JsonObject = {**response, "content": [], "stop_reason": None}
     yield {"type": "message_start", "message": started}
     for index, block in enumerate(objects(response.get("content"))):
-        empty: dict[str, Any] = block
-        deltas: list[dict[str, Any]] = []
+        empty: JsonObject = block
+        deltas: list[JsonObject] = []
         if block.get("type") == "text":
             empty = {**block, "text": ""}
             deltas = [{"type": "text_delta", "text": half} for half in halves(block["text"])]
@@ -90,7 +90,7 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"type": "message_stop"}
 
 
-def _said(messages: Iterable[Any]) -> Iterator[Said]:
+def _said(messages: Iterable[object]) -> Iterator[Said]:
     for message in of_role(messages, "assistant"):
         content = message.get("content")
         if isinstance(content, str):

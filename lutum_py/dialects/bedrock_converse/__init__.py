@@ -19,49 +19,47 @@ service model in botocore.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ... import ToolDef
-from ..._text.json import compact_json, is_mapping
-from ..._transcript.request import ToolChoice
+from ..._text.json import JsonObject, compact_json, is_mapping
+from ...turns import ToolChoice
 from ...typing import JsonSchema
-from .._blocks.rendering import CacheMarks, mark_beginnings
+from .._blocks import CacheMarks, mark_beginnings
 from .._dialect import PUBLIC, Dialect, Draft
 from .._findings import Loss
-from .._wire.offered import described
-from ._decode import calls_in, say, tidy, turn_of
-from ._facts import FACTS
-from ._facts import NAME as NAME
-from ._facts import with_bytes as with_bytes
-from ._messages import Rendering
+from .._offered import described
+from ._decode import FACTS, calls_in, say, tidy, turn_of
+from ._decode import NAME as NAME
+from ._decode import with_bytes as with_bytes
+from ._messages import FORM, MARKED, MARKER, Rendering
+from ._messages import called as called_in
 from ._messages import read_history as _read_history
-from ._rules import FORM, MARKED, MARKER
-from ._rules import called as called_in
 from ._stream import StreamDecoder as StreamDecoder
 
 
-def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
+def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> JsonObject:
     return {"toolSpec": described(definition, "inputSchema", {"json": schema}, strict)}
 
 
-def _choice(choice: ToolChoice) -> dict[str, Any]:
+def _choice(choice: ToolChoice) -> JsonObject:
     if choice.mode == "specific":
         return {"tool": {"name": choice.name}}
     return {"any" if choice.mode == "required" else "auto": {}}
 
 
-def _answer(definition: ToolDef, schema: JsonSchema) -> dict[str, Any]:
+def _answer(definition: ToolDef, schema: JsonSchema) -> JsonObject:
     about = {"name": definition.name, "description": definition.description}
     form = {**about, "schema": compact_json(schema)}
     text = {"type": "json_schema", "structure": {"jsonSchema": form}}
     return {"outputConfig": {"textFormat": text}}
 
 
-def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
+def _body(draft: Draft[JsonObject]) -> JsonObject:
     request = draft.request
     rendering = draft.render(Rendering, "ttl")
     said = rendering.said if "messages" in request.extra else rendering.to_send()
-    body: dict[str, Any] = {"messages": said}
+    body: JsonObject = {"messages": said}
     if rendering.system:
         body["system"] = [{"text": text} for text in rendering.system]
     if request.tools:
@@ -86,7 +84,7 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
 
 # A cache point is a block of its own after what is to be kept. (Amazon Bedrock user guide: "Prompt
 # caching".) Messages are marked from the last to the first, so no place is moved by what is put in.
-def _put(blocks: list[dict[str, Any]], end: int, point: dict[str, Any]) -> None:
+def _put(blocks: list[JsonObject], end: int, point: JsonObject) -> None:
     blocks.insert(end, {MARKER: point})
 
 

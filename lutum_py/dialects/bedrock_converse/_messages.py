@@ -12,17 +12,182 @@ strands-agents/sdk-python#554 and #2122, langchain-ai/langchain-aws#401.)
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ... import AssistantTurn, Attachment, Message, ToolResult
-from ..._text.json import compact_json, copy_json, is_mapping, is_sequence
-from .._blocks.rendering import BlockRendering, read_messages
-from .._wire.history import History, Part
-from .._wire.reading import send_as_object
-from .._wire.rendering import ModelNames
-from ._facts import BLOCKS, FACTS, FORMATS, MEDIA, UNNAMED, block_of, distinct_name, without_bytes
-from ._rules import documents_alone
+from ..._text.json import (
+    JsonObject,
+    compact_json,
+    copy_json,
+    is_mapping,
+    is_object,
+    is_sequence,
+    shorten,
+)
+from .._blocks import BlockRendering, read_messages, rules_of
+from .._history import History, Part
+from .._reading import objects_in, send_as_object
+from .._rendering import ModelNames
+from .._repair import Repairing, along, cache_marks, property_keys, text_of
+from ._decode import (
+    BLOCKS,
+    FACTS,
+    FORMATS,
+    MEDIA,
+    UNNAMED,
+    allowed_name,
+    block_of,
+    distinct_name,
+    without_bytes,
+)
+
+MARKER: Final = "cachePoint"
+MARKED: Final = ("toolConfig.tools[]", "system[]", "messages[].content[]")
+"""The mark of the prompt cache, and the ways to the blocks that may be one."""
+
+_JSON: Final = "messages[].content[].toolResult.content[].json"
+_DOCUMENTS: Final = (
+    "messages[].content[].document",
+    "messages[].content[].toolResult.content[].document",
+)
+
+
+def _documents(request: JsonObject, repairing: Repairing) -> None:
+    taken: dict[str, int] = {}
+    for way in _DOCUMENTS:
+        for holder, key, position in along(way, request):
+            document = holder[key]
+            if not is_object(document):
+                continue
+            name = document.get("name")
+            allowed = allowed_name(name)
+            made = distinct_name(allowed, taken)
+            if name == made:
+                continue
+            is_odd = name != allowed
+            repairing.note(
+                f"{position}.name",
+                "invalid_document_name" if is_odd else "duplicate_document_name",
+                f"the provider does not take the name {shorten(name)}"
+                if is_odd
+                else f"an earlier document has the name {name!r} too",
+                "Give each document of the request a name of its own, of letters, digits, single "
+                "spaces, hyphens and brackets",
+                f"named it {made!r}",
+            )
+            document["name"] = made
+
+
+def _texts(request: JsonObject, repairing: Repairing) -> None:
+    for holder, key, position in along("messages[].content", request):
+        blocks = list(objects_in(holder[key])) if is_sequence(holder[key]) else []
+        names = documents_alone(blocks)
+        if names:
+            repairing.note(
+                position,
+                "document_without_text",
+                "a document has no text beside it",
+                "Say something beside a document",
+                "added a text with the name of the document",
+            )
+            holder[key].append({"text": names})
+
+
+def documents_alone(blocks: Iterable[JsonObject]) -> str | None:
+    """Return what names the documents in a message that has no text; None if nothing has to."""
+    documents = [block["document"] for block in blocks if is_mapping(block.get("document"))]
+    if not documents or any("text" in block for block in blocks):
+        return None
+    return ", ".join(str(each.get("name")) for each in documents)
+
+
+def _blocks(request: JsonObject, repairing: Repairing) -> None:
+    for holder, key, position in along("messages[].content[].reasoningContent", request):
+        shown = holder[key].get("reasoningText") if is_mapping(holder[key]) else None
+        if is_object(shown) and "text" not in shown:
+            repairing.note(
+                f"{position}.reasoningText.text",
+                "missing_field",
+                "reasoning needs its text, if only an empty one",
+                "Send the text as it came",
+                "put the empty text there",
+            )
+            shown["text"] = ""
+    for holder, key, position in along("messages[].content[].toolResult.content[].audio", request):
+        repairing.note(
+            position,
+            "file_in_result",
+            "the result of a call takes no audio",
+            "Send it in a message of the user",
+            "put a note in its place, so that the model does not hear it",
+        )
+        del holder[key]
+        holder["text"] = "[audio: it cannot be shown]"
+
+
+def _json(request: JsonObject, repairing: Repairing) -> None:
+    for holder, key, position in along(_JSON, request):
+        value = holder[key]
+        if is_mapping(value):
+            continue
+        repairing.note(
+            position,
+            "result_json_not_an_object",
+            f"expected an object, got {shorten(value)}",
+            "Send an object, or the JSON as a text",
+            "made a text of it",
+        )
+        del holder[key]
+        holder["text"] = "null" if value is None else text_of(value)
+
+
+def _declared(request: JsonObject, repairing: Repairing) -> None:
+    config = request.get("toolConfig")
+    if not repairing.body or (is_mapping(config) and config.get("tools")):
+        return
+    tools = called(request["messages"])
+    if not tools:
+        return
+    repairing.note(
+        "toolConfig",
+        "calls_without_tools",
+        "the conversation has calls, and the request declares no tools",
+        "Send the tools, also where the model should call none",
+        "declared the tools that were called, by their names",
+    )
+    request["toolConfig"] = {**(config if is_mapping(config) else {}), "tools": tools}
+
+
+def called(said: Iterable[Any]) -> list[JsonObject]:
+    """Declare the tools that were called, which the API wants to know of."""
+    names: dict[str, None] = {}
+    for message in said:
+        content = message.get("content") if message.__class__ is dict or is_mapping(message) else ()
+        blocks: Any = content if is_sequence(content) else (content,)
+        for block in blocks:
+            # Asked before it is read: most blocks are something else.
+            if (block.__class__ is dict or is_mapping(block)) and "toolUse" in block:
+                call = BLOCKS.call_in(block)
+                if call is not None:
+                    name = call.get("name")
+                    names[name if isinstance(name, str) else FACTS.wire_name(name)] = None
+    sent = dict.fromkeys(map(FACTS.wire_name, names))
+    empty: JsonObject = {"type": "object", "properties": {}}
+    return [{"toolSpec": {"name": name, "inputSchema": {"json": dict(empty)}}} for name in sent]
+
+
+FORM: Final = rules_of(
+    BLOCKS,
+    _documents,
+    _texts,
+    _blocks,
+    _json,
+    cache_marks(MARKER, *MARKED),
+    property_keys(FACTS),
+    _declared,
+)
+
 
 _OF_STATUS: Final = ("claude", "nova")
 
@@ -32,9 +197,9 @@ class Rendering(BlockRendering):
 
     facts = FACTS
     form = BLOCKS
-    _growing = (*BlockRendering._growing, "_names")
+    growing = (*BlockRendering.growing, "_names")
 
-    def __init__(self, model: ModelNames = None, found: Any = None) -> None:
+    def __init__(self, model: ModelNames = None, found: object = None) -> None:
         super().__init__(model, found)
         self._names: dict[str, int] = {}
 
@@ -45,7 +210,7 @@ class Rendering(BlockRendering):
             blocks.insert(0, {"text": names})
         self._of_user += blocks
 
-    def _named(self, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _named(self, blocks: list[JsonObject]) -> list[JsonObject]:
         """Give each document a name that no other of the request has."""
         for block in blocks:
             if "document" in block:
@@ -56,8 +221,8 @@ class Rendering(BlockRendering):
     def _content_of(self, payload: Mapping[str, Any]) -> Any:
         return payload["output"]["message"]["content"]
 
-    def _replayed(self, block: Mapping[str, Any]) -> dict[str, Any]:
-        replayed: dict[str, Any] = copy_json(block)
+    def _replayed(self, block: Mapping[str, object]) -> JsonObject:
+        replayed: JsonObject = copy_json(block)
         if "toolUse" in replayed and "type" not in replayed["toolUse"]:
             send_as_object(replayed["toolUse"], "input")
         elif "reasoningContent" in replayed:
@@ -66,9 +231,7 @@ class Rendering(BlockRendering):
                 shown.setdefault("text", "")  # which it has to have
         return replayed
 
-    def _result_block(
-        self, result: ToolResult, answers: dict[str, Any], position: str
-    ) -> dict[str, Any]:
+    def _result_block(self, result: ToolResult, answers: JsonObject, position: str) -> JsonObject:
         # Some models refuse an empty list, and all take empty text here.
         content = self.parts_of_result(result, position) or [{"text": ""}]
         if result.attachments:
@@ -85,10 +248,10 @@ class Rendering(BlockRendering):
         # It signs nothing, and what is not signed is taken back from it by no request.
         return "deepseek" in (turn.model or "".join(self.model))
 
-    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
+    def _attached(self, attachment: Attachment) -> JsonObject | None:
         return block_of(attachment)
 
-    def _attached_to_result(self, attachment: Attachment) -> dict[str, Any] | None:
+    def _attached_to_result(self, attachment: Attachment) -> JsonObject | None:
         # "ToolResultContentBlock" has no audio.
         return None if attachment.media_type == "audio" else block_of(attachment)
 
@@ -98,7 +261,7 @@ def read_history(history: History) -> None:
     read_messages(history, BLOCKS, _parts, _answer, _response)
 
 
-def _response(content: Any) -> dict[str, Any]:
+def _response(content: object) -> JsonObject:
     return {"output": {"message": {"role": "assistant", "content": content}}}
 
 
@@ -116,7 +279,7 @@ def _answer(block: Mapping[str, Any], position: str, history: History) -> None:
     history.rest(result, ("toolUseId", "content", "status"), where)
 
 
-def _parts(content: Any, position: str, history: History) -> Iterator[Part]:
+def _parts(content: object, position: str, history: History) -> Iterator[Part]:
     for index, block in enumerate(content if is_sequence(content) else ()):
         where = f"{position}[{index}]"
         kind = next(iter(block), "") if is_mapping(block) else ""
@@ -131,7 +294,7 @@ def _parts(content: Any, position: str, history: History) -> Iterator[Part]:
 
 
 def _file(
-    kind: str, fields: Mapping[str, Any], where: str, history: History
+    kind: str, fields: Mapping[str, object], where: str, history: History
 ) -> Iterator[Attachment]:
     source = fields.get("source")
     held: Mapping[str, Any] = source if is_mapping(source) else {}

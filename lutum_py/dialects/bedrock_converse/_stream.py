@@ -8,15 +8,14 @@ own; a block of text or reasoning begins with its first piece. The stream is who
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from ... import AssistantTurn
-from ..._text.json import is_array, is_object
+from ..._text.json import JsonObject, is_array, is_object
 from ...streaming import ReasoningDelta, StreamEvent, TextDelta
-from .._blocks.stream import BlockState, BlockStream
-from .._wire.reading import Place, count_at, response_place
-from ._decode import META, tidy, turn_of, usage_of
-from ._facts import NAME, without_bytes
+from .._blocks import BlockState, BlockStream
+from .._reading import Place, count_at, response_place
+from ._decode import META, NAME, tidy, turn_of, usage_of, without_bytes
 
 _REASONING: Final = ("reasoningContent", "reasoningText")
 _BESIDE: Final = frozenset({"modelId", META})
@@ -47,7 +46,7 @@ class StreamDecoder(BlockStream):
 
     def __init__(self) -> None:
         super().__init__()
-        self._response: dict[str, Any] = {}
+        self._response: JsonObject = {}
 
     def _take(self, event: Place) -> Iterable[StreamEvent]:
         fields = event.object()
@@ -142,13 +141,13 @@ class StreamDecoder(BlockStream):
             _add(state, without_bytes(delta.object()))
         return ()
 
-    def _whole(self, message: dict[str, Any]) -> AssistantTurn:
+    def _whole(self, message: JsonObject) -> AssistantTurn:
         message["content"] = [_cited(block) for block in message["content"]]
         whole = self._payload({**self._response, "output": {"message": message}})
         return turn_of(response_place(NAME, whole, tidy))
 
 
-def _add(state: BlockState, delta: dict[str, Any]) -> None:
+def _add(state: BlockState, delta: JsonObject) -> None:
     """Take what is neither said nor called: a citation, or more of what a tool of theirs gave."""
     for kind, value in delta.items():
         if kind == "citation":
@@ -161,14 +160,14 @@ def _add(state: BlockState, delta: dict[str, Any]) -> None:
             state.fields.update(value)
 
 
-def _listed(fields: dict[str, Any], key: str) -> list[Any]:
+def _listed(fields: JsonObject, key: str) -> list[object]:
     known = fields.get(key)
     if not is_array(known):
         known = fields[key] = []
     return known
 
 
-def _cited(block: dict[str, Any]) -> dict[str, Any]:
+def _cited(block: JsonObject) -> JsonObject:
     """Return a text with citations in the form that it has in a whole response."""
     if "citations" not in block or "text" not in block:
         return block

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ... import AssistantTurn, Usage
-from ..._text.json import compact_json
-from ..wire_form import (
+from ..._text.json import JsonObject, compact_json
+from .._wire_form import (
     Said,
     WireForm,
     as_object,
@@ -22,8 +22,8 @@ from ..wire_form import (
 )
 
 
-def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
-    content: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []
+def _response(turn: AssistantTurn, number: int) -> JsonObject:
+    content: list[JsonObject] = [{"text": turn.text}] if turn.text else []
     for at, call in enumerate(turn.tool_calls):
         call_id = call.id or f"given_{number}_{at}"
         fields = {"name": call.name, "input": as_object(call.arguments)}
@@ -37,7 +37,7 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
     }
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
+def _usage(usage: Usage) -> JsonObject:
     read, written = usage.cached_tokens, usage.cache_write_tokens
     return {
         "inputTokens": rest_of(usage.input_tokens, read, written),
@@ -47,14 +47,14 @@ def _usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _events(response: Mapping[str, Any]) -> Iterator[JsonObject]:
     message = response["output"]["message"]
     yield {"messageStart": {"role": "assistant"}}
     for index, block in enumerate(objects(message.get("content"))):
         at = {"contentBlockIndex": index}
         call = object_of(block.get("toolUse"))
         reasoning = object_of(object_of(block.get("reasoningContent")).get("reasoningText"))
-        deltas: list[dict[str, Any]] = [block]
+        deltas: list[JsonObject] = [block]
         if call:
             start = {key: value for key, value in call.items() if key != "input"}
             yield {"contentBlockStart": {**at, "start": {"toolUse": start}}}
@@ -76,7 +76,7 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 _NO_USAGE: Final = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
 
 
-def _said(messages: Iterable[Any]) -> Iterator[Said]:
+def _said(messages: Iterable[object]) -> Iterator[Said]:
     for message in of_role(messages, "assistant"):
         for block in objects(message.get("content")):
             call = object_of(block.get("toolUse"))

@@ -27,18 +27,17 @@ calling and thought signatures.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ... import ToolDef, ToolResult
-from ..._transcript.request import ToolChoice
+from ..._text.json import JsonObject
 from ...errors import InvalidValueError
-from ...turns import TranscriptItem
+from ...turns import ToolChoice, TranscriptItem
 from ...typing import JsonSchema, TranscriptView
 from .._dialect import PUBLIC, Dialect, Draft
 from .._findings import Loss
-from ._decode import UNTIDY, calls_in, has_wire_names, say, tidy, turn_of
-from ._facts import FACTS
-from ._facts import NAME as NAME
+from ._decode import FACTS, UNTIDY, calls_in, has_wire_names, say, tidy, turn_of
+from ._decode import NAME as NAME
 from ._messages import AfterCached, Rendering
 from ._messages import read_history as _read_history
 from ._rules import FORM
@@ -47,30 +46,30 @@ from ._stream import StreamDecoder as StreamDecoder
 _MODES: Final = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 
 
-def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:  # noqa: ARG001
+def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> JsonObject:  # noqa: ARG001
     about = {"name": definition.name, "description": definition.description}
     return {**about, "parametersJsonSchema": schema}
 
 
-def _offer(declarations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _offer(declarations: list[JsonObject]) -> list[JsonObject]:
     return [{"functionDeclarations": declarations}] if declarations else []
 
 
-def _choice(choice: ToolChoice) -> dict[str, Any]:
+def _choice(choice: ToolChoice) -> JsonObject:
     if choice.mode == "specific":
-        config: dict[str, Any] = {"mode": "ANY", "allowedFunctionNames": [choice.name]}
+        config: JsonObject = {"mode": "ANY", "allowedFunctionNames": [choice.name]}
     else:
         config = {"mode": _MODES[choice.mode]}
     return {"functionCallingConfig": config}
 
 
-def _answer(definition: ToolDef, schema: JsonSchema) -> dict[str, Any]:
+def _answer(definition: ToolDef, schema: JsonSchema) -> JsonObject:
     schema = {"description": definition.description, **schema}
     form = {"responseMimeType": "application/json", "responseJsonSchema": schema}
     return {"generationConfig": form}
 
 
-def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
+def _body(draft: Draft[JsonObject]) -> JsonObject:
     request, losses = draft.request, draft.losses
     cache = request.cache
     known = ("content", "covers")
@@ -80,7 +79,7 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
     else:
         rendering = draft.render(Rendering, *known)
     contents = rendering.said if "contents" in request.extra else rendering.to_send()
-    body: dict[str, Any] = {"contents": contents}
+    body: JsonObject = {"contents": contents}
     if rendering.system:
         body["systemInstruction"] = {"parts": [{"text": text} for text in rendering.system]}
     if cache is not None and cache.content is not None:
@@ -92,7 +91,7 @@ def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
         body["tools"] = draft.tools()
         body["toolConfig"] = draft.choice()
         draft.lose_parallel()
-    config: dict[str, Any] = draft.answer().get("generationConfig", {})
+    config: JsonObject = draft.answer().get("generationConfig", {})
     config |= draft.asked(temperature="temperature", max_output_tokens="maxOutputTokens")
     if config:
         body["generationConfig"] = config

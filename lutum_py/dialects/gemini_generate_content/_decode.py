@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
 from ... import AssistantTurn, ToolMetadata, Usage
-from ..._text.json import LEAVES, is_mapping, is_sequence
+from ..._text.json import LEAVES, JsonObject, is_mapping, is_sequence
 from ...turns import (
     AssistantItem,
     ReasoningItem,
@@ -23,19 +23,64 @@ from ...turns import (
     TextItem,
     ToolCallItem,
 )
-from .._wire.reading import (
+from .._facts import Facts
+from .._reading import (
     UNKNOWN_EVENTS,
+    DecodedResponse,
     Place,
     WireCall,
     count_at,
+    objects_in,
     plain,
     read_call,
     replace_texts,
     total,
-    turn_from,
     with_nulls,
 )
-from ._facts import FACTS
+from .._schema.compiler import gemini_schema
+
+NAME: Final = "gemini_generate_content"
+
+
+def _is_own_item(item: Mapping[str, object]) -> bool:
+    return "parts" in item
+
+
+def _is_own_body(body: Mapping[str, object]) -> bool:
+    tools = objects_in(body.get("tools"))
+    fields = ("systemInstruction", "generationConfig")
+    return any(key in body for key in fields) or any("functionDeclarations" in t for t in tools)
+
+
+FACTS: Final = Facts(
+    name=NAME,
+    key="contents",
+    model_at="modelVersion",
+    message_word="content",
+    result_word="response",
+    tool_names=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
+    tool_names_in_words=(
+        "letters, digits, `_`, `.`, `:` and `-`, a letter or `_` first, at most 64 characters"
+    ),
+    names_at=(
+        "tools[].functionDeclarations[].name",
+        "toolConfig.functionCallingConfig.allowedFunctionNames[]",
+    ),
+    truncated=frozenset(
+        {"MAX_TOKENS", "CONTINUATION", "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"}
+    ),
+    refused=frozenset(
+        {
+            *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),
+            *("LANGUAGE", "ESCALATION", "PUP_LIMITED_DISABLED"),
+            *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+        }
+    ),
+    rewrite=gemini_schema,
+    is_own_item=_is_own_item,
+    is_own_body=_is_own_body,
+)
+
 
 # What the model or a program wrote, nulls and odd keys included.
 _FREE: Final = frozenset({"args", "response", UNKNOWN_EVENTS})
@@ -53,7 +98,7 @@ def tidy(value: Any) -> Any:
     # not copied. A payload from the wire itself has nothing else; the long way below is for what an
     # SDK dumped.
     if value.__class__ is dict and "_" not in "".join(value):  # nearly all objects
-        tidied: dict[str, Any] = value.copy()
+        tidied: JsonObject = value.copy()
         for key, item in value.items():
             if item.__class__ in LEAVES and item is not None and key not in _SPECIAL:
                 continue
@@ -82,7 +127,7 @@ UNTIDY: Final = (b"null", *(f'"{name}"'.encode() for name in sorted(_OF_THE_SDK)
 """Where none of these stands in the JSON of a payload, only `has_wire_names` has to be asked."""
 
 
-def has_wire_names(payload: dict[str, Any]) -> bool:
+def has_wire_names(payload: JsonObject) -> bool:
     """Tell whether `tidy` would leave the names and bytes of what was parsed from JSON."""
     # The text does not tell, since the arguments of a call may have any names. A list that grows
     # while it is gone through takes half as long as to copy all of it.
@@ -149,21 +194,12 @@ def turn_of(
         if blocked is None:
             raise response.error("the response has no candidates")
         items, finish_reason = blocked
-    return turn_from(
-        FACTS,
-        response,
-        items,
-        finish_reason,
-        usage or usage_of(response),
-        response_id,
-        calls=calls_in(response.value),
-        model_at="modelVersion",
-        refusal=refusal,
-        is_ended=finish_reason is not None or response_id is None,
-    )
+    usage, calls = usage or usage_of(response), calls_in(response.value)
+    read = DecodedResponse(items, finish_reason, response_id, usage, calls, refusal)
+    return read.turn(FACTS, response)
 
 
-def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+def calls_in(payload: JsonObject) -> Iterator[WireCall]:
     """Yield the calls of a response, in order."""
     candidates = payload.get("candidates", ({},))
     for part in candidates[0].get("content", {}).get("parts", ()):
@@ -171,7 +207,7 @@ def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
             yield WireCall(part["functionCall"], "id", part["functionCall"], "args")
 
 
-def say(payload: dict[str, Any], text: str) -> None:
+def say(payload: JsonObject, text: str) -> None:
     """Let a response say another text."""
     for candidate in payload.get("candidates", ())[:1]:
         parts = candidate.setdefault("content", {"role": "model"}).setdefault("parts", [])

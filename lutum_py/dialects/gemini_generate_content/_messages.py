@@ -14,14 +14,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ... import AssistantTurn, Attachment, Message, ToolResult
-from ..._text.json import compact_json, copy_json, is_mapping, is_sequence
+from ..._text.json import JsonObject, compact_json, copy_json, is_mapping, is_sequence
 from ...turns import RefusalItem, TextItem
 from .._findings import Loss
-from .._wire.history import History, Part
-from .._wire.reading import carried, data_of, send_as_object, usual_type
-from .._wire.rendering import FrontRendering, told_apart
-from ._decode import tidy
-from ._facts import FACTS
+from .._history import History, Part
+from .._reading import carried, send_as_object, usual_type
+from .._rendering import FrontRendering, told_apart
+from ._decode import FACTS, tidy
 
 FOREIGN_SIGNATURE: Final = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """Base64 of `skip_thought_signature_validator`."""
@@ -32,7 +31,7 @@ class Rendering(FrontRendering):
 
     facts = FACTS
 
-    def _is_refused_first(self, said: dict[str, Any]) -> bool:
+    def _is_refused_first(self, said: JsonObject) -> bool:
         return said["role"] == "model" and _calls(said)
 
     def _message(self, message: Message, position: str) -> None:
@@ -43,16 +42,16 @@ class Rendering(FrontRendering):
             self.said.append({"role": "user", "parts": [{"text": ""}]})
         self._of_user += parts
 
-    def _text(self, text: str) -> dict[str, Any]:
+    def _text(self, text: str) -> JsonObject:
         return {"text": text}
 
-    def _attached(self, attachment: Attachment) -> dict[str, Any]:
-        data, kind = data_of(attachment), {"mimeType": usual_type(attachment)}
+    def _attached(self, attachment: Attachment) -> JsonObject:
+        data, kind = attachment.base64, {"mimeType": usual_type(attachment)}
         if data is None:
             return {"fileData": {**kind, "fileUri": attachment.url}}
         return {"inlineData": {**kind, "data": data}}
 
-    def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
+    def _write(self, results: list[JsonObject], of_user: list[JsonObject]) -> None:
         # Two contents: one of function responses may hold nothing else.
         for parts in (results, of_user):
             if parts:
@@ -60,7 +59,7 @@ class Rendering(FrontRendering):
 
     def _result(self, result: ToolResult, position: str) -> None:
         name = self.facts.wire_name(result.name)
-        response: dict[str, Any] = {"name": name, **self._answers.get(result.id, {})}
+        response: JsonObject = {"name": name, **self._answers.get(result.id, {})}
         if result.is_error:
             response["response"] = {"error": result.model_text}
         else:
@@ -72,7 +71,7 @@ class Rendering(FrontRendering):
         payload = self.payload_of(turn, position)
         self._answers = {}
         if payload is None:
-            content: dict[str, Any] = {"role": "model", "parts": self._neutral(turn, position)}
+            content: JsonObject = {"role": "model", "parts": self._neutral(turn, position)}
         else:
             content = _replayed(payload)
             if told_apart(turn, self.model) and _forget_thoughts(content):
@@ -93,14 +92,14 @@ class Rendering(FrontRendering):
         elif parts:
             self.said.append(content)
 
-    def _neutral(self, turn: AssistantTurn, position: str) -> list[dict[str, Any]]:
-        parts: list[dict[str, Any]] = [
+    def _neutral(self, turn: AssistantTurn, position: str) -> list[JsonObject]:
+        parts: list[JsonObject] = [
             {"text": item.text}
             for item in turn.items
             if isinstance(item, TextItem | RefusalItem) and item.text
         ]
         for number, (call, value) in enumerate(self._called_with(turn, position)):
-            part: dict[str, Any] = {"functionCall": {"name": call.name, "args": value}}
+            part: JsonObject = {"functionCall": {"name": call.name, "args": value}}
             # Only the first call of a turn is signed, also by the API itself.
             if not number:
                 part["thoughtSignature"] = FOREIGN_SIGNATURE
@@ -108,11 +107,11 @@ class Rendering(FrontRendering):
         return parts
 
 
-def _forget_thoughts(content: dict[str, Any]) -> bool:
+def _forget_thoughts(content: JsonObject) -> bool:
     """Leave thoughts and signatures out, and tell whether there were any."""
     # In this order, since a part that is kept may be empty once its signature is gone: first it is
     # asked whether anything is lost, then thoughts go, then signatures, then what is empty by now.
-    parts: list[dict[str, Any]] = content["parts"]
+    parts: list[JsonObject] = content["parts"]
     lost = any(part.get("thought") or "thoughtSignature" in part for part in parts)
     # A call may be marked as a thought, and its result needs it.
     kept = [part for part in parts if "functionCall" in part or not part.get("thought")]
@@ -131,11 +130,11 @@ def _forget_thoughts(content: dict[str, Any]) -> bool:
 class AfterCached(Rendering):
     """Collect what comes after a cached content, which has the instructions and the beginning."""
 
-    def _is_refused_first(self, said: dict[str, Any]) -> bool:  # noqa: ARG002 (it is not the first)
+    def _is_refused_first(self, said: JsonObject) -> bool:  # noqa: ARG002 (it is not the first)
         return False
 
     def _instruct(self, message: Message, position: str) -> None:
-        if self._started and (message.text.strip() or message.attachments):
+        if self.started and (message.text.strip() or message.attachments):
             text = "the cached content has the instructions, and none is sent beside it"
             self.losses.append(Loss(position, text))
 
@@ -155,9 +154,9 @@ def _calls(content: Mapping[str, Any]) -> bool:
     return any("functionCall" in part for part in content["parts"])
 
 
-def _replayed(payload: Mapping[str, Any]) -> dict[str, Any]:
+def _replayed(payload: Mapping[str, Any]) -> JsonObject:
     content: Any = next((each.get("content") for each in payload.get("candidates", ())), None)
-    replayed: dict[str, Any] = {**copy_json(content or {}), "role": "model"}
+    replayed: JsonObject = {**copy_json(content or {}), "role": "model"}
     replayed["parts"] = [part for part in replayed.get("parts", ()) if part]
     for part in replayed["parts"]:
         if "functionCall" in part:
@@ -231,7 +230,7 @@ def _answer(response: Mapping[str, Any], position: str, history: History) -> Non
     history.rest(response, ("id", "name", "response", "parts"), position)
 
 
-def _said(content: Any, position: str, history: History) -> Iterator[Part]:
+def _said(content: object, position: str, history: History) -> Iterator[Part]:
     """Read what is said in a content, or in an instruction, which may be text or one part."""
     if isinstance(content, str):
         yield content

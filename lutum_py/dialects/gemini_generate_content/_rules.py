@@ -16,10 +16,10 @@ from itertools import chain
 from types import NoneType
 from typing import Any, Final
 
-from ..._text.json import copy_json, is_mapping, is_object, is_sequence, shorten
+from ..._text.json import JsonObject, copy_json, is_mapping, is_object, is_sequence, shorten
 from .._findings import NOT_SHOWN, OUTCOME_UNKNOWN
 from .._repair import MAYBE_TEXT, Form, Pairing, Piece, Repairing, Spoken, note_places, read_spoken
-from ._facts import FACTS
+from ._decode import FACTS
 
 # Content without a role is the user's; `function` is an older word for who sends responses.
 _ROLES = {"user": "user", None: "user", "function": "user", "model": "model"}
@@ -37,7 +37,7 @@ class Part(Piece):
 
     said_at = "contents[%d].parts"
 
-    def __init__(self, index: int, place: int | None, number: int, value: dict[str, Any]) -> None:
+    def __init__(self, index: int, place: int | None, number: int, value: JsonObject) -> None:
         super().__init__(index, place, number, value)
         # The inner object itself and no copy, whichever way its key is written: what is repaired in
         # `call` is repaired in `value`, and that goes out.
@@ -71,7 +71,7 @@ class Part(Piece):
             fields["id"] = call.id
 
 
-def _inner(value: Mapping[str, Any], key: str, other: str) -> dict[str, Any] | None:
+def _inner(value: Mapping[str, object], key: str, other: str) -> JsonObject | None:
     found = value.get(key)
     if is_object(found):
         return found
@@ -86,7 +86,7 @@ def read_contents(contents: list[Any], repairing: Repairing) -> list[Spoken[Part
 
 
 def _parts(
-    repairing: Repairing, index: int, content: Mapping[str, Any], role: str, number: int
+    repairing: Repairing, index: int, content: Mapping[str, object], role: str, number: int
 ) -> list[Part]:
     read: list[Part] = []
     parts = content.get("parts")
@@ -142,7 +142,7 @@ def _leave_one(part: Part, role: str, repairing: Repairing) -> None:
         part.call = None
 
 
-def _named(part: Part, fields: dict[str, Any], kind: str, repairing: Repairing) -> None:
+def _named(part: Part, fields: JsonObject, kind: str, repairing: Repairing) -> None:
     if not repairing.takes(fields.get("name")):
         repairing.rename(fields, "name", f"{part.position}.{kind}.name")
     if not isinstance(fields.get("id"), MAYBE_TEXT):
@@ -154,7 +154,7 @@ _AS_MANY: Final = "Send as many function responses as there are calls, right aft
 
 def _is_in_order(contents: list[Any], repairing: Repairing) -> bool:
     """Tell whether the responses to each turn stand at the head of the next, and no others."""
-    due: list[dict[str, Any]] = []
+    due: list[JsonObject] = []
     answered = 0
     turn = -1
     spoken = read_contents(contents, repairing)
@@ -175,7 +175,7 @@ def _is_in_order(contents: list[Any], repairing: Repairing) -> bool:
     return answered == len(due)
 
 
-def _is_answer(response: dict[str, Any], call: dict[str, Any]) -> bool:
+def _is_answer(response: JsonObject, call: JsonObject) -> bool:
     return (
         response.get("name") == call.get("name")
         and (response.get("id") or None) == (call.get("id") or None)
@@ -267,8 +267,8 @@ def _write(
 
 
 def _joined(
-    content: dict[str, Any], begin: int, group: int, said: Spoken[Part], repairing: Repairing
-) -> dict[str, Any]:
+    content: JsonObject, begin: int, group: int, said: Spoken[Part], repairing: Repairing
+) -> JsonObject:
     """Take back what the model said before a content with calls, and give both as one."""
     before = repairing.items[begin:]
     del repairing.items[begin:]
@@ -288,8 +288,8 @@ def _joined(
 
 
 def _begin(repairing: Repairing) -> None:
-    first: dict[str, Any] = repairing.items[0] if repairing.items else {}
-    parts: list[dict[str, Any]] = first.get("parts", [])
+    first: JsonObject = repairing.items[0] if repairing.items else {}
+    parts: list[JsonObject] = first.get("parts", [])
     keys = {key for part in parts for key in part}
     if first.get("role") == "model" and keys & {"functionCall", "function_call"}:
         repairing.note(

@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ... import AssistantTurn, ToolMetadata, Usage
+from ..._text.json import JsonObject
 from ...streaming import CallCompleted, ReasoningDelta, StreamEvent, TextDelta, UsageReported
 from .._arguments import BrokenStream, Pieces, joined
+from .._reading import Place, count_at, response_place, text_or_none
 from .._stream import StreamReader
-from .._wire.reading import Place, count_at, response_place, text_or_none
-from ._decode import call_of, items_of_parts, tidy, turn_of, usage_in, usage_of
-from ._facts import NAME
+from ._decode import NAME, call_of, items_of_parts, tidy, turn_of, usage_in, usage_of
 
 # One of these tells a chunk from an event of another kind.
 _IN_CHUNKS: Final = frozenset(
@@ -29,7 +29,7 @@ _CANDIDATE: Final = frozenset({"content", "index", "finishReason"})
 _CONTENT: Final = frozenset({"role", "parts"})
 _PART: Final = frozenset({"text", "thought", "thoughtSignature", "functionCall"})
 _CALL: Final = frozenset({"id", "name", "args"})
-_NONE: Final[dict[str, Any]] = {}
+_NONE: Final[JsonObject] = {}
 
 _JOINED: Final = frozenset({"text", "thought"})
 
@@ -56,9 +56,9 @@ class StreamDecoder(StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._fields: dict[str, Any] = {}
-        self._candidates: dict[int, dict[str, Any]] = {}
-        self._first: dict[str, Any] | None = None
+        self._fields: JsonObject = {}
+        self._candidates: dict[int, JsonObject] = {}
+        self._first: JsonObject | None = None
         self._first_number = 0
         # Each call, and the id of the response as far as it was known then.
         self._calls: list[tuple[str | None, ToolMetadata]] = []
@@ -70,7 +70,7 @@ class StreamDecoder(StreamReader):
     # {"role": "model", "parts": [{"text": "Hi"}]}, "index": 0}], "usageMetadata": {...}}. Only if
     # all of it is of the usual class and nothing else is in it is it taken here, as it stands;
     # `_take` reads the rest.
-    def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
+    def _quick(self, fields: JsonObject) -> list[StreamEvent] | None:
         candidates: Any = fields.get("candidates")
         if candidates.__class__ is not list or len(candidates) != 1 or not fields.keys() <= _CHUNK:
             return None
@@ -145,7 +145,7 @@ class StreamDecoder(StreamReader):
             events.append(UsageReported(usage))
         return events
 
-    def _begin(self, number: int) -> dict[str, Any]:
+    def _begin(self, number: int) -> JsonObject:
         made = self._candidates[number] = {"content": {"parts": []}}
         if self._first is None:
             self._first, self._first_number = made, number
@@ -157,7 +157,7 @@ class StreamDecoder(StreamReader):
         known = self._candidates.get(number)
         if known is None:
             known = self._begin(number)
-        parts: list[dict[str, Any]] = known["content"]["parts"]
+        parts: list[JsonObject] = known["content"]["parts"]
         # Only the first candidate is the turn; the others are kept in the payload.
         is_first = known is self._first
         content = place.get("content")
@@ -244,7 +244,7 @@ def _is_usual(part: Any) -> bool:
     )
 
 
-def _join(parts: list[dict[str, Any]], part: dict[str, Any]) -> None:
+def _join(parts: list[JsonObject], part: JsonObject) -> None:
     # {"text": "Hel"} and {"text": "lo"} become one part; a signature, or anything else beside a
     # text, ends it: it signs exactly the part that it came with.
     last = parts[-1] if parts else {}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ... import AssistantTurn, Usage
-from ..._text.json import is_object
-from ..wire_form import (
+from ..._text.json import JsonObject, is_object
+from .._wire_form import (
     Said,
     WireForm,
     as_object,
@@ -22,8 +22,8 @@ from ..wire_form import (
 )
 
 
-def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
-    parts: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []
+def _response(turn: AssistantTurn, number: int) -> JsonObject:
+    parts: list[JsonObject] = [{"text": turn.text}] if turn.text else []
     for call in turn.tool_calls:
         named = {"name": call.name, "args": as_object(call.arguments)}
         # The API itself leaves ids out.
@@ -38,7 +38,7 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
     }
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
+def _usage(usage: Usage) -> JsonObject:
     return {
         "promptTokenCount": usage.input_tokens,
         "cachedContentTokenCount": usage.cached_tokens,
@@ -47,14 +47,14 @@ def _usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _events(response: Mapping[str, object]) -> Iterator[JsonObject]:
     candidates = objects(response.get("candidates"))
     if not candidates:  # the question was blocked, and nothing was said
         yield dict(response)
         return
     candidate = candidates[0]
     content = object_of(candidate.get("content"))
-    parts: list[dict[str, Any]] = []
+    parts: list[JsonObject] = []
     for part in objects(content.get("parts")):
         # A signature is for the part that it comes with, so such a text is not halved.
         text = "" if "thoughtSignature" in part else part.get("text")
@@ -68,7 +68,7 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {**response, "candidates": [end]}
 
 
-def _said(messages: Iterable[Any]) -> Iterator[Said]:
+def _said(messages: Iterable[object]) -> Iterator[Said]:
     for content in of_role(messages, "model"):
         for part in objects(content.get("parts")):
             call = part.get("functionCall")

@@ -23,41 +23,41 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ... import ToolDef
-from ..._transcript.request import ToolChoice
+from ..._text.json import JsonObject
+from ...turns import ToolChoice
 from ...typing import JsonSchema
 from .._dialect import PUBLIC, Dialect, Draft
+from .._offered import described
 from .._openai import UNTIDY, openai_body
 from .._openai import with_json_arguments as with_json_arguments
-from .._wire.offered import described
 from ..hosts import Host
-from ._decode import calls_in, say, tidy, turn_of
-from ._facts import FACTS
-from ._facts import NAME as NAME
+from ._decode import FACTS, calls_in, say, tidy, turn_of
+from ._decode import NAME as NAME
 from ._messages import Rendering
 from ._messages import read_history as _read_history
 from ._rules import REQUEST_FORM, facts_at, fit, form_at
 from ._stream import StreamDecoder as StreamDecoder
 
 
-def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
+def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> JsonObject:
     return {"type": "function", "function": described(definition, "parameters", schema, strict)}
 
 
-def _choice(choice: ToolChoice) -> str | dict[str, Any]:
+def _choice(choice: ToolChoice) -> str | JsonObject:
     if choice.mode == "specific":
         return {"type": "function", "function": {"name": choice.name}}
     return choice.mode
 
 
-def _answer(definition: ToolDef, schema: JsonSchema) -> dict[str, Any]:
+def _answer(definition: ToolDef, schema: JsonSchema) -> JsonObject:
     about = {"name": definition.name, "description": definition.description}
     form = {**about, "schema": schema, "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
-def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
+def _body(draft: Draft[str | JsonObject]) -> JsonObject:
     rendering = draft.dialect.rendering
-    body: dict[str, Any] = {"messages": draft.render(rendering, "key", "retention").said}
+    body: JsonObject = {"messages": draft.render(rendering, "key", "retention").said}
     return openai_body(draft, body, draft.tools(), limit="max_completion_tokens")
 
 

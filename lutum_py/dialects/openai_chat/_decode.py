@@ -8,15 +8,74 @@ what the finish reason says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from ... import AssistantTurn, Usage
-from ..._text.json import is_array, is_mapping, is_sequence
+from ..._text.json import JsonObject, is_array, is_mapping, is_sequence
 from ...turns import AssistantItem, ReasoningItem, RefusalItem, TextItem, ToolCallItem
+from .._facts import Facts
 from .._openai import tidying
-from .._wire.reading import Place, WireCall, count_at, read_call, replace_texts, total, turn_from
-from ._facts import FACTS
+from .._reading import (
+    DecodedResponse,
+    Place,
+    WireCall,
+    count_at,
+    objects_in,
+    read_call,
+    replace_texts,
+    total,
+)
+from .._schema.strict import OPENAI
+
+NAME: Final = "openai_chat"
+
+
+# Who guesses the dialect of messages kept elsewhere asks these: plain {"role": "user"} is in
+# several dialects and says nothing, so only what no other dialect has counts.
+def _is_own_item(item: Mapping[str, object]) -> bool:
+    of_calls = "tool_calls" in item or "tool_call_id" in item
+    return of_calls or item.get("role") in ("tool", "function")
+
+
+def _is_own_body(body: Mapping[str, object]) -> bool:
+    roles = (message.get("role") for message in objects_in(body.get("messages")))
+    tools = objects_in(body.get("tools"))
+    return any(role in ("system", "developer") for role in roles) or any(
+        "function" in tool for tool in tools
+    )
+
+
+FACTS: Final = Facts(
+    name=NAME,
+    key="messages",
+    names_at=(
+        "tools[].function.name",
+        "tools[].custom.name",
+        "functions[].name",
+        "tool_choice.function.name",
+        "tool_choice.custom.name",
+        "tool_choice.allowed_tools.tools[].function.name",
+        "function_call.name",
+    ),
+    # Of OpenAI, Mistral, DeepSeek, Zhipu, and hosts that pass on what a provider said.
+    truncated=frozenset(
+        {
+            *("length", "model_length", "model_context_window_exceeded"),
+            *("error", "insufficient_system_resource", "network_error", "abort"),
+        }
+    ),
+    refused=frozenset({"content_filter", "sensitive"}),  # the latter of Zhipu, for its GLM
+    call_ids=re.compile(r".{1,40}", re.DOTALL),
+    call_ids_in_words="at most 40 characters",
+    takes_own_ids=True,
+    repeats_own_ids=True,
+    strictness=OPENAI,
+    is_own_item=_is_own_item,
+    is_own_body=_is_own_body,
+)
+
 
 THOUGHTS: Final = ("thinking", "reasoning")
 """The kinds of parts that are reasoning: Mistral's, and those of Databricks."""
@@ -62,11 +121,8 @@ def turn_of(response: Place, *, is_ended: bool = False) -> AssistantTurn:
     # Some hosts give no finish reason. What a call cost is known only once it is whole, and what a
     # program puts around a message of its own has no id.
     is_ended = is_ended or finish_reason is not None or usage is not None or response_id is None
-    return turn_from(
-        *(FACTS, response, items, finish_reason, usage, response_id),
-        calls=calls,
-        is_ended=is_ended,
-    )
+    read = DecodedResponse(items, finish_reason, response_id, usage, calls, is_ended=is_ended)
+    return read.turn(FACTS, response)
 
 
 def usage_of(response: Place) -> Usage | None:
@@ -98,18 +154,18 @@ def usage_of(response: Place) -> Usage | None:
     )
 
 
-def kind_of(call: Mapping[str, Any]) -> str:
+def kind_of(call: Mapping[str, object]) -> str:
     """Return the kind of a call, which hosts may leave out."""
     return "custom" if call.get("type") == "custom" else "function"
 
 
-def function_of(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def function_of(message: Mapping[str, object]) -> Mapping[str, object] | None:
     """Return the call of the old single-function form; None for the empty shell that hosts send."""
     function = message.get("function_call")
     return function if is_mapping(function) and function.get("name") else None
 
 
-def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+def calls_in(payload: JsonObject) -> Iterator[WireCall]:
     """Yield the calls of a response, in order."""
     message = payload["choices"][0].get("message", {})
     for call in message.get("tool_calls", ()):
@@ -120,7 +176,7 @@ def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
         yield WireCall({}, "id", function, "arguments", is_text=True)
 
 
-def say(payload: dict[str, Any], text: str) -> None:
+def say(payload: JsonObject, text: str) -> None:
     """Let a response say another text."""
     message = payload["choices"][0].setdefault("message", {})
     content = message.get("content")

@@ -16,13 +16,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from ... import AssistantTurn, Attachment, ToolResult
-from ..._text.json import copy_json, is_mapping, is_sequence
+from ..._text.json import JsonObject, copy_json, is_mapping, is_sequence
+from .._history import History
 from .._openai import OpenAIRendering, named_data, read_parts
-from .._wire.history import History
-from .._wire.reading import data_of, named_text, send_as_text, usual_type
-from .._wire.rendering import told_apart
-from ._decode import CALLS, THOUGHTS, function_of, kind_of
-from ._facts import FACTS
+from .._reading import named_text, send_as_text, usual_type
+from .._rendering import told_apart
+from ._decode import CALLS, FACTS, THOUGHTS, function_of, kind_of
 from ._rules import RESULTS
 
 _AUDIO: Final = {"audio/wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
@@ -35,15 +34,15 @@ class Rendering(OpenAIRendering):
     roles_with_files = frozenset({"user"})
     takes_files_in_results: ClassVar[bool] = False
 
-    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
-        data, mime_type = data_of(attachment), usual_type(attachment)
+    def _attached(self, attachment: Attachment) -> JsonObject | None:
+        data, mime_type = attachment.base64, usual_type(attachment)
         if attachment.media_type == "image":
             return {"type": "image_url", "image_url": {"url": attachment.url}}
         if data is not None and attachment.media_type == "audio" and mime_type in _AUDIO:
             audio = {"data": data, "format": _AUDIO[mime_type]}
             return {"type": "input_audio", "input_audio": audio}
         if data is not None and attachment.media_type == "file":
-            return {"type": "file", "file": named_data(attachment, data)}
+            return {"type": "file", "file": named_data(attachment)}
         return None
 
     def _result(self, result: ToolResult, position: str) -> None:
@@ -79,7 +78,7 @@ class Rendering(OpenAIRendering):
         self.said.append(message)
 
 
-def _called(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _called(message: Mapping[str, Any]) -> Iterator[JsonObject]:
     """Yield what holds the name of each call, in order."""
     for call in message.get("tool_calls", ()):
         yield call[kind_of(call)]
@@ -95,7 +94,7 @@ _REASONING: Final = (
 )
 
 
-def _forget_reasoning(message: dict[str, Any]) -> bool:
+def _forget_reasoning(message: JsonObject) -> bool:
     """Leave reasoning out, and tell whether there was any."""
     calls = message.get("tool_calls", ())
     holders = [message, *calls, *(call[kind_of(call)] for call in calls)]
@@ -111,7 +110,7 @@ def _forget_reasoning(message: dict[str, Any]) -> bool:
     return bool(lost)
 
 
-def _tidy(message: dict[str, Any]) -> None:
+def _tidy(message: JsonObject) -> None:
     """Take out of a message what hosts send and refuse to take."""
     if not message.get("tool_calls"):
         message.pop("tool_calls", None)
@@ -142,8 +141,8 @@ def _tidy(message: dict[str, Any]) -> None:
         message["content"] = None if any(message.get(key) for key in said) else ""
 
 
-def _neutral(turn: AssistantTurn) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": turn.text}
+def _neutral(turn: AssistantTurn) -> JsonObject:
+    message: JsonObject = {"role": "assistant", "content": turn.text}
     if turn.refusal:
         message["refusal"] = turn.refusal
     if turn.tool_calls:
@@ -166,10 +165,10 @@ def _neutral(turn: AssistantTurn) -> dict[str, Any]:
 # A result knows its call by our id, and is written after its turn: what it needs of the wire is put
 # aside with the turn, as {"c1": {"role": "tool", "tool_call_id": "call_7"}, "c2": {"role":
 # "function", "name": "add"}}.
-def _answers(turn: AssistantTurn, message: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _answers(turn: AssistantTurn, message: Mapping[str, Any]) -> dict[str, JsonObject]:
     """Return the form of each call's answer, by our id of the call: with the host's id, if any."""
     wire = message.get("tool_calls", ())
-    answers: dict[str, dict[str, Any]] = {}
+    answers: dict[str, JsonObject] = {}
     for index, call in enumerate(turn.tool_calls):
         # Calls of the turn are in the order of `_items` in `_decode`: those of the list first, then
         # the one of the old form.

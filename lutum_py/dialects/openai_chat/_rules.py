@@ -15,7 +15,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
 
-from ..._text.json import cut, is_mapping, is_object, is_sequence, shorten
+from ..._text.json import JsonObject, cut, is_mapping, is_object, is_sequence, shorten
 from .._facts import Facts
 from .._findings import OUTCOME_UNKNOWN, Loss
 from .._openai import with_json_arguments
@@ -31,8 +31,7 @@ from .._repair import (
     text_of,
 )
 from ..hosts import Host
-from ._decode import CALLS, kind_of
-from ._facts import FACTS
+from ._decode import CALLS, FACTS, kind_of
 
 RESULTS: Final = frozenset({"tool", "function"})
 """The roles of those who answer calls."""
@@ -41,7 +40,7 @@ _ROLES: Final = frozenset({"system", "developer", "user", "assistant"}) | RESULT
 _SAID: Final = ("content", "tool_calls", "function_call", "audio", "refusal")
 
 
-def read_message(index: int, message: Any, repairing: Repairing) -> dict[str, Any] | None:
+def read_message(index: int, message: object, repairing: Repairing) -> JsonObject | None:
     """Read a message, and fix it as far as that needs no other; None if it is not one.
 
     Args:
@@ -55,7 +54,7 @@ def read_message(index: int, message: Any, repairing: Repairing) -> dict[str, An
         return None
     # Whatever is changed below is changed in `owned`: a copy, or on the first look the caller's own
     # message, of which `note` then lets nothing be changed.
-    owned: dict[str, Any] = repairing.own(message)
+    owned: JsonObject = repairing.own(message)
     if role == "assistant":
         _assistant(index, owned, repairing)
     elif owned.get("content") is None:
@@ -76,7 +75,7 @@ def read_message(index: int, message: Any, repairing: Repairing) -> dict[str, An
     return owned
 
 
-def _result(index: int, message: dict[str, Any], repairing: Repairing) -> None:
+def _result(index: int, message: JsonObject, repairing: Repairing) -> None:
     if not isinstance(message.get("tool_call_id"), MAYBE_TEXT):
         repairing.text_id(message, "tool_call_id", f"messages[{index}]")
     name = message.get("name")
@@ -84,7 +83,7 @@ def _result(index: int, message: dict[str, Any], repairing: Repairing) -> None:
         repairing.rename(message, "name", f"messages[{index}].name")
 
 
-def _content(index: int, message: dict[str, Any], content: Any, repairing: Repairing) -> None:
+def _content(index: int, message: JsonObject, content: object, repairing: Repairing) -> None:
     parts = content if is_sequence(content) else [content]
     # Hosts send an empty list for an assistant that only calls, and take it back.
     is_silent = message["role"] == "assistant" and parts == []
@@ -105,7 +104,7 @@ def _content(index: int, message: dict[str, Any], content: Any, repairing: Repai
     ] or ""
 
 
-def _assistant(index: int, message: dict[str, Any], repairing: Repairing) -> None:
+def _assistant(index: int, message: JsonObject, repairing: Repairing) -> None:
     calls = message.get("tool_calls")
     if calls is not None:
         _tool_calls(index, message, calls, repairing)
@@ -125,7 +124,7 @@ def _assistant(index: int, message: dict[str, Any], repairing: Repairing) -> Non
     message["content"] = ""
 
 
-def _tool_calls(index: int, message: dict[str, Any], given: Any, repairing: Repairing) -> None:
+def _tool_calls(index: int, message: JsonObject, given: Any, repairing: Repairing) -> None:
     listed = given
     if not is_sequence(given):
         repairing.note(
@@ -153,7 +152,7 @@ def _tool_calls(index: int, message: dict[str, Any], given: Any, repairing: Repa
         message["tool_calls"] = calls
 
 
-def _call(call: Any, index: int, number: int, repairing: Repairing) -> bool:
+def _call(call: object, index: int, number: int, repairing: Repairing) -> bool:
     """Fix one call; say whether there is anything to be kept of it."""
     kind = kind_of(call) if is_mapping(call) else "function"
     inner = call.get(kind) if is_mapping(call) else None
@@ -174,7 +173,7 @@ def _call(call: Any, index: int, number: int, repairing: Repairing) -> bool:
     return True
 
 
-def _function_call(index: int, message: dict[str, Any], call: Any, repairing: Repairing) -> None:
+def _function_call(index: int, message: JsonObject, call: object, repairing: Repairing) -> None:
     if is_object(call) and call.get("name"):
         if not repairing.is_well_written(call, "arguments"):
             repairing.repair_call(call, "arguments", f"messages[{index}].function_call")
@@ -226,7 +225,7 @@ class Part(Piece):
         return self.name if call_id is None else call_id
 
     @property
-    def form(self) -> dict[str, Any]:
+    def form(self) -> JsonObject:
         """The form of the result of a call."""
         if self.place is None:
             return {"role": "function", "name": self.name}
@@ -238,7 +237,7 @@ def _is_in_order(messages: list[Any], repairing: Repairing) -> bool:
     """Tell whether each call has its result at once, in order, and no other result is there."""
     # The quick way, which most conversations take: results come right after their turn in the
     # order of its calls, so `answered` says which call the next one has to be of.
-    due: list[tuple[int | None, dict[str, Any], Any]] = []
+    due: list[tuple[int | None, JsonObject, Any]] = []
     answered = 0
     for index, given in enumerate(messages):
         message = read_message(index, given, repairing)
@@ -254,9 +253,8 @@ def _is_in_order(messages: list[Any], repairing: Repairing) -> bool:
         elif message["role"] == "assistant":
             due = _calls(message)
             answered = 0
-            if len(due) > 1 and _shares_ids(due):
-                return False
-            if due and not repairing.facts.takes_own_ids and not _have_ids(due, repairing.facts):
+            facts = repairing.facts
+            if due and (len(due) > 1 or not facts.takes_own_ids) and not _have_ids(due, facts):
                 return False
         elif due:
             due = []
@@ -264,15 +262,11 @@ def _is_in_order(messages: list[Any], repairing: Repairing) -> bool:
     return answered == len(due)
 
 
-def _shares_ids(calls: list[tuple[int | None, dict[str, Any], Any]]) -> bool:
+def _have_ids(calls: list[tuple[int | None, JsonObject, Any]], facts: Facts) -> bool:
+    """Tell whether the calls that have ids have each its own, which the host takes."""
     ids = [str(call["id"]) for place, call, _ in calls if place is not None and call.get("id")]
-    return len(set(ids)) < len(ids)
-
-
-def _have_ids(calls: list[tuple[int | None, dict[str, Any], Any]], facts: Facts) -> bool:
-    """Tell whether the calls that have ids have those that the host takes."""
-    ids = [call["id"] for place, call, _ in calls if place is not None and call.get("id")]
-    return all(map(facts.takes_id, ids))
+    is_taken = facts.takes_own_ids or all(map(facts.takes_id, ids))
+    return is_taken and len(set(ids)) == len(ids)
 
 
 def _fix(messages: list[Any], repairing: Repairing) -> None:
@@ -286,9 +280,7 @@ def _fix(messages: list[Any], repairing: Repairing) -> None:
         note_places(group, answered, repairing)
         # Only within a turn: over turns hosts repeat ids, "call_0" in each, and take them back so.
         with_ids = [each for each in answered if each[0].place is not None]
-        facts = repairing.facts
-        fit = str if facts.takes_own_ids else facts.fitting_id
-        distinct_ids(with_ids, ("id", "tool_call_id"), fit, repairing)
+        distinct_ids(with_ids, ("id", "tool_call_id"), repairing)
         answers_at[answered[0][0].index] = [result for _, result in answered]
     for index, message in enumerate(kept):
         if message is not None and message["role"] not in RESULTS:
@@ -296,7 +288,7 @@ def _fix(messages: list[Any], repairing: Repairing) -> None:
             repairing.items.extend(result.result for result in answers_at.get(index, ()))
 
 
-def _pieces(kept: list[dict[str, Any] | None]) -> tuple[list[Part], list[Part]]:
+def _pieces(kept: list[JsonObject | None]) -> tuple[list[Part], list[Part]]:
     """Return the calls and the results, in numbered turns: the results after one are the next."""
     # Hosts split one turn of three calls into three messages, with the results after the last.
     # These are turns of one round: ids that come again in it are doubles. But each of them is
@@ -347,9 +339,9 @@ def _by_name(part: Part) -> Hashable:
     return part.key if part.call is None else _key_of_call(None, part.call, part.name)
 
 
-def _calls(message: Mapping[str, Any]) -> list[tuple[int | None, dict[str, Any], Any]]:
+def _calls(message: Mapping[str, Any]) -> list[tuple[int | None, JsonObject, Any]]:
     """Return the place of each call in its list, the call, and its name."""
-    found: list[tuple[int | None, dict[str, Any], Any]] = []
+    found: list[tuple[int | None, JsonObject, Any]] = []
     for number, call in enumerate(message.get("tool_calls") or ()):
         found.append((number, call, call[kind_of(call)]["name"]))
     old = message.get("function_call")
@@ -358,17 +350,17 @@ def _calls(message: Mapping[str, Any]) -> list[tuple[int | None, dict[str, Any],
     return found
 
 
-def _key_of_call(place: int | None, call: Mapping[str, Any], name: Any) -> Hashable:
+def _key_of_call(place: int | None, call: Mapping[str, object], name: object) -> Hashable:
     return ("function", str(name)) if place is None else _text(call.get("id"))
 
 
-def _key(message: Mapping[str, Any]) -> Hashable:
+def _key(message: Mapping[str, object]) -> Hashable:
     if message["role"] == "function":
         return ("function", str(message.get("name")))
     return _text(message.get("tool_call_id"))
 
 
-def _text(call_id: Any) -> str | None:
+def _text(call_id: object) -> str | None:
     # Hosts that send no id, or "", get none back: such calls and results meet by their order.
     return str(call_id) if call_id else None
 
@@ -404,7 +396,7 @@ FORM: Final = Form(
 )
 
 
-def _calls_in(request: dict[str, Any], repairing: Repairing) -> None:
+def _calls_in(request: JsonObject, repairing: Repairing) -> None:
     for holder, place, position in along("messages[].tool_calls[]", request):
         call = holder[place]
         if not is_object(call) or not is_mapping(call.get(kind_of(call))):
@@ -431,7 +423,7 @@ def _calls_in(request: dict[str, Any], repairing: Repairing) -> None:
                 del call[other]
 
 
-def _audio(request: dict[str, Any], repairing: Repairing) -> None:
+def _audio(request: JsonObject, repairing: Repairing) -> None:
     for message, key, position in along("messages[].audio", request):
         audio = message[key]
         if is_mapping(audio) and audio.keys() - {"id"} and isinstance(audio.get("id"), str):
@@ -445,7 +437,7 @@ def _audio(request: dict[str, Any], repairing: Repairing) -> None:
             message[key] = {"id": audio["id"]}
 
 
-def _files(request: dict[str, Any], repairing: Repairing) -> None:
+def _files(request: JsonObject, repairing: Repairing) -> None:
     for holder, place, position in along("messages[]", request):
         message = holder[place]
         if not is_object(message) or message.get("role") not in tuple(RESULTS):
@@ -466,7 +458,7 @@ def _files(request: dict[str, Any], repairing: Repairing) -> None:
             listed[index] = {"type": "text", "text": f"[{kind}: it cannot be shown]"}
 
 
-def _choice(request: dict[str, Any], repairing: Repairing) -> None:
+def _choice(request: JsonObject, repairing: Repairing) -> None:
     for key in ("tool_choice", "parallel_tool_calls"):
         if request.get(key) is not None and not request.get("tools"):
             repairing.note(
@@ -489,7 +481,7 @@ class HostRules:
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    def losing(self, request: dict[str, Any], repairing: Repairing) -> None:
+    def losing(self, request: JsonObject, repairing: Repairing) -> None:
         """Take out of a request what the host refuses."""
         host, word = self._host, self._host.name
         for field in sorted(host.refused_fields):
@@ -512,7 +504,7 @@ class HostRules:
                     )
                     tool[key] = cut(text, longest - 1)
 
-    def filling(self, request: dict[str, Any], repairing: Repairing) -> None:
+    def filling(self, request: JsonObject, repairing: Repairing) -> None:
         """Put in what the host demands; nothing is lost by it."""
         host, word = self._host, self._host.name
         if host.limit_field not in request and host.limit_field != _LIMIT and _LIMIT in request:
@@ -564,14 +556,14 @@ _ARGUMENTS: Final = (
 _LIMIT: Final = "max_completion_tokens"
 
 
-def _of_assistant(request: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+def _of_assistant(request: Mapping[str, object]) -> Iterator[tuple[JsonObject, str]]:
     for holder, place, position in along("messages[]", request):
         message = holder[place]
         if is_object(message) and message.get("role") == "assistant":
             yield message, position
 
 
-def fit(request: dict[str, Any], host: Host) -> list[Loss]:
+def fit(request: JsonObject, host: Host) -> list[Loss]:
     """Render a request for a host: fix it in place, and return what is lost."""
     rules = HostRules(host)
     repairing = Repairing(FACTS, request)

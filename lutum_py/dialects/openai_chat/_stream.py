@@ -8,8 +8,7 @@ from itertools import groupby
 from typing import Any, Final, Literal
 
 from ... import AssistantTurn
-from ..._text.json import is_array, is_mapping, is_sequence, shorten
-from ..._transcript.stream_events import arguments_delta
+from ..._text.json import JsonObject, is_array, is_mapping, is_sequence, shorten
 from ...streaming import (
     ArgumentsDelta,
     CallStarted,
@@ -21,10 +20,9 @@ from ...streaming import (
 )
 from ...turns import AssistantItem, ReasoningItem, RefusalItem, TextItem
 from .._arguments import Arguments, BrokenStream, Pieces, begins_object, joined
+from .._reading import Place, count_at, objects_in, own_id, response_place, text_or_none
 from .._stream import StreamReader
-from .._wire.reading import Place, count_at, objects_in, own_id, response_place, text_or_none
-from ._decode import CALLS, Shown, items_of_content, plain_text, tidy, turn_of, usage_of
-from ._facts import NAME
+from ._decode import CALLS, NAME, Shown, items_of_content, plain_text, tidy, turn_of, usage_of
 
 _REASONING = ("reasoning_content", "reasoning")
 _REASONS = frozenset({*_REASONING, "reasoning_details"})
@@ -58,10 +56,10 @@ class _CallState:
     is_named: bool = False
     arguments: Arguments = field(default_factory=Arguments)
     started: bool = False
-    fields: dict[str, Any] = field(default_factory=dict[str, Any])
-    function: dict[str, Any] = field(default_factory=dict[str, Any])
+    fields: JsonObject = field(default_factory=JsonObject)
+    function: JsonObject = field(default_factory=JsonObject)
 
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> JsonObject:
         """Return the call as a whole response has it.
 
         Raises:
@@ -126,13 +124,13 @@ class ChoiceState:
 
     def __init__(self, index: int) -> None:
         self.index = index
-        self._fields: dict[str, Any] = {}
-        self._message: dict[str, Any] = {}
+        self._fields: JsonObject = {}
+        self._message: JsonObject = {}
         self._texts: dict[str, list[str]] = {}
         self._reasons = False
         self._content: list[Any] = []
-        self._audio: dict[str, Any] = {}
-        self._details: list[dict[str, Any]] = []
+        self._audio: JsonObject = {}
+        self._details: list[JsonObject] = []
         self._calls: list[_CallState] = []
         self._old: _CallState | None = None
         self._newest: _CallState | None = None
@@ -142,7 +140,7 @@ class ChoiceState:
         self._of_id: dict[tuple[str, str], _CallState] = {}
         self.finish_reason: str | None = None
 
-    def take(self, place: Place, response_id: Any) -> list[StreamEvent]:
+    def take(self, place: Place, response_id: object) -> list[StreamEvent]:
         """Read one choice of a chunk.
 
         Args:
@@ -166,7 +164,7 @@ class ChoiceState:
         self.finish_reason = place.text_at("finish_reason") or self.finish_reason
         return events
 
-    def quick(self, fields: dict[str, Any]) -> TextDelta | ArgumentsDelta | Literal[""] | None:
+    def quick(self, fields: JsonObject) -> TextDelta | ArgumentsDelta | Literal[""] | None:
         """Read more text, more arguments of an open call, or the end, which adds nothing.
 
         None is given of anything else, and nothing is taken of it.
@@ -220,13 +218,13 @@ class ChoiceState:
             or piece.get("index") != call.wire_index
         ):
             return None
-        return arguments_delta(index, text, call.arguments)
+        return ArgumentsDelta.of(index, text, call.arguments)
 
-    def choice(self) -> dict[str, Any]:
+    def choice(self) -> JsonObject:
         """Return the choice as a whole response has it."""
         # Later keys win, and what came in pieces is later than what came whole: `_message` has what
         # was sent once, such as the role, and the rest is joined of its pieces.
-        message: dict[str, Any] = {"role": "assistant", **self._message}
+        message: JsonObject = {"role": "assistant", **self._message}
         for key, pieces in self._texts.items():
             # Empty reasoning counts: DeepSeek wants it back beside calls.
             message[key] = "".join(pieces)
@@ -309,7 +307,7 @@ class ChoiceState:
         if function is not None:
             self._old_call(function, response_id, events)
 
-    def _reasoning(self, fields: Mapping[str, Any]) -> Iterator[StreamEvent]:
+    def _reasoning(self, fields: Mapping[str, object]) -> Iterator[StreamEvent]:
         shown = ""
         for key in _REASONING:
             value = fields.get(key)
@@ -324,8 +322,8 @@ class ChoiceState:
         if shown:
             yield ReasoningDelta(shown)
 
-    def _detail(self, detail: dict[str, Any]) -> None:
-        last: dict[str, Any] = self._details[-1] if self._details else {}
+    def _detail(self, detail: JsonObject) -> None:
+        last: JsonObject = self._details[-1] if self._details else {}
         # Details come in pieces, as {"type": "reasoning.text", "index": 0, "text": "Let"}: those of
         # one type and index are one, whose texts go on. A host may number all of them 0: what
         # replaces something, such as the id or the data of what is encrypted, is another.
@@ -352,7 +350,7 @@ class ChoiceState:
             {"type": "text", "text": piece} if isinstance(piece, str) else dict(piece)
             for piece in self._content
         )
-        parts: list[dict[str, Any]] = []
+        parts: list[JsonObject] = []
         for kind, same in groupby(listed, key=lambda part: part.get("type")):
             group = list(same)
             if kind == "text":
@@ -363,7 +361,7 @@ class ChoiceState:
             parts += group
         return parts
 
-    def _take_audio(self, audio: Mapping[str, Any]) -> Iterator[StreamEvent]:
+    def _take_audio(self, audio: Mapping[str, object]) -> Iterator[StreamEvent]:
         for key, value in audio.items():
             if key in ("data", "transcript") and isinstance(value, str):
                 self._audio.setdefault(key, Pieces()).append(value)
@@ -472,21 +470,21 @@ class ChoiceState:
         if not call.started:
             call.arguments.add(text)
         elif text:
-            events.append(arguments_delta(index, text, call.arguments))
+            events.append(ArgumentsDelta.of(index, text, call.arguments))
 
-    def _logprobs(self, value: Mapping[str, Any]) -> None:
+    def _logprobs(self, value: Mapping[str, object]) -> None:
         kept = self._fields.setdefault("logprobs", {})
         for key, tokens in value.items():
             if is_sequence(tokens):
                 kept.setdefault(key, []).extend(tokens)
 
 
-def _goes_on(known: Any, value: Any) -> bool:
+def _goes_on(known: object, value: object) -> bool:
     """Tell whether a field of a detail, or more of its text, is of the same detail."""
     return isinstance(value, str) if isinstance(known, Pieces) else bool(known == value)
 
 
-def _signed(blocks: Any) -> Iterator[Any]:
+def _signed(blocks: object) -> Iterator[Any]:
     """Join the pieces of thinking that LiteLLM streams as blocks, of which the last is signed."""
     pieces: list[str] = []
     for block in blocks if is_sequence(blocks) else ():
@@ -532,11 +530,11 @@ class StreamDecoder(StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._fields: dict[str, Any] = {}
+        self._fields: JsonObject = {}
         self._first: ChoiceState | None = None
         self._choices: dict[int, ChoiceState] = {}
 
-    def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
+    def _quick(self, fields: JsonObject) -> list[StreamEvent] | None:
         choices: Any = fields.get("choices")
         if choices.__class__ is not list or len(choices) != 1:
             return None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ... import AssistantTurn, Usage
-from ..wire_form import (
+from ..._text.json import JsonObject
+from .._wire_form import (
     Said,
     WireForm,
     cost_of,
@@ -19,8 +20,8 @@ from ..wire_form import (
 )
 
 
-def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
+def _response(turn: AssistantTurn, number: int) -> JsonObject:
+    message: JsonObject = {"role": "assistant", "content": turn.text or None}
     if turn.tool_calls:
         message["tool_calls"] = [
             {
@@ -43,7 +44,7 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
     }
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
+def _usage(usage: Usage) -> JsonObject:
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
@@ -55,7 +56,7 @@ def _usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _events(response: Mapping[str, object]) -> Iterator[JsonObject]:
     beside = {key: value for key, value in response.items() if key not in ("choices", "usage")}
     beside["object"] = "chat.completion.chunk"
     choices = objects(response.get("choices"))
@@ -67,7 +68,7 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     calls = objects(message.get("tool_calls"))
     # What is beside content and calls, such as the reasoning of some hosts, comes first.
     first = {key: value for key, value in message.items() if key != "tool_calls"}
-    deltas: list[dict[str, Any]] = [{"role": "assistant", **first, "content": ""}]
+    deltas: list[JsonObject] = [{"role": "assistant", **first, "content": ""}]
     deltas += [{"content": half} for half in halves(message.get("content") or "")]
     for index, call in enumerate(calls):
         function = object_of(call.get("function"))
@@ -83,7 +84,7 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**beside, "choices": [], "usage": response["usage"]}
 
 
-def _said(messages: Iterable[Any]) -> Iterator[Said]:
+def _said(messages: Iterable[object]) -> Iterator[Said]:
     for message in of_role(messages, "assistant"):
         content = message.get("content")
         if isinstance(content, str):

@@ -25,35 +25,35 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ... import ToolDef
-from ..._transcript.request import ToolChoice
+from ..._text.json import JsonObject
+from ...turns import ToolChoice
 from ...typing import JsonSchema
 from .._dialect import PUBLIC, Dialect, Draft
+from .._offered import native_tools
 from .._openai import UNTIDY, openai_body
 from .._openai import with_json_arguments as _with_json_arguments
-from .._wire.offered import native_tools
 from ..hosts import Host
-from ._decode import calls_in, say, tidy, turn_of
-from ._facts import FACTS
-from ._facts import NAME as NAME
+from ._decode import FACTS, calls_in, say, tidy, turn_of
+from ._decode import NAME as NAME
 from ._messages import Rendering, checked, described, tool_of
 from ._messages import read_history as _read_history
 from ._rules import FORM
 from ._stream import StreamDecoder as StreamDecoder
 
 
-def _choice(choice: ToolChoice) -> str | dict[str, Any]:
+def _choice(choice: ToolChoice) -> str | JsonObject:
     if choice.mode == "specific":
         return {"type": "function", "name": choice.name}
     return choice.mode
 
 
-def _answer(definition: ToolDef, schema: JsonSchema) -> dict[str, Any]:
+def _answer(definition: ToolDef, schema: JsonSchema) -> JsonObject:
     about = {"name": definition.name, "description": definition.description}
     form = {"type": "json_schema", **about, "schema": schema, "strict": True}
     return {"text": {"format": form}}
 
 
-def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
+def _body(draft: Draft[str | JsonObject]) -> JsonObject:
     native = checked(draft.searches())
     rendering = draft.render(Rendering, "key", "retention", found=native)
     tools = [
@@ -63,7 +63,7 @@ def _body(draft: Draft[str | dict[str, Any]]) -> dict[str, Any]:
     return openai_body(draft, {"input": rendering.said}, tools, limit="max_output_tokens")
 
 
-def _fit(request: dict[str, Any], host: Host) -> tuple[()]:
+def _fit(request: JsonObject, host: Host) -> tuple[()]:
     if host.parses_arguments:
         request.update(_with_json_arguments(request))
     return ()

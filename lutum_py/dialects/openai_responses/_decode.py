@@ -7,11 +7,12 @@ provider runs itself, or it has a form that only the provider knows: it is kept 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ... import AssistantTurn, ToolMetadata, Usage
-from ..._text.json import compact_json, is_mapping
+from ..._text.json import JsonObject, compact_json, is_mapping
 from ...turns import (
     AssistantItem,
     ReasoningItem,
@@ -20,9 +21,11 @@ from ...turns import (
     TextItem,
     ToolCallItem,
 )
+from .._facts import Facts
 from .._findings import OUTCOME_UNKNOWN
 from .._openai import tidying
-from .._wire.reading import (
+from .._reading import (
+    DecodedResponse,
     Place,
     WireCall,
     caller_of,
@@ -30,9 +33,57 @@ from .._wire.reading import (
     read_call,
     replace_texts,
     text_or_none,
-    turn_from,
 )
-from ._facts import FACTS
+from .._schema.strict import OPENAI
+
+NAME: Final = "openai_responses"
+
+_KINDS: Final = ("function_call", "function_call_output", "reasoning", "item_reference")
+
+
+def _is_own_item(item: Mapping[str, object]) -> bool:
+    return item.get("type") in _KINDS
+
+
+FACTS: Final = Facts(
+    name=NAME,
+    key="input",
+    names_at=(
+        "tools[].name",
+        "tools[].tools[].name",
+        "tool_choice.name",
+        "tool_choice.tools[].name",
+    ),
+    truncated=frozenset(
+        {
+            *("max_output_tokens", "max_messages", "steered", "incomplete"),
+            *("in_progress", "queued", "cancelled"),
+        }
+    ),
+    refused=frozenset({"content_filter"}),
+    call_ids=re.compile(r".{1,64}", re.DOTALL),
+    call_ids_in_words="at most 64 characters",
+    strictness=OPENAI,
+    callers={"model": "direct", "program": "programmatic"},
+    is_own_item=_is_own_item,
+)
+
+
+REQUIRED: Final[Mapping[str, Mapping[str, object]]] = {
+    "reasoning": {"summary": []},
+    "code_interpreter_call": {"code": None, "outputs": None},
+}
+"""By the kind of an item, the fields that it has to have, and what is in each that says nothing.
+
+"Input[N] missing required field `summary`": newo-ether/Agora#141, 2026."""
+
+
+# "Invalid 'input[16].id': 'call_b4a...'. Expected an ID that begins with 'fc'.":
+# fuzhengwei/WaLiAPI#129, 2026. Which ids else are refused depends on the host.
+def is_id_refused(item_id: str) -> bool:
+    """Tell the id of an item that the API refuses: an empty one, and that of a call."""
+    return not item_id or item_id.startswith("call_")
+
 
 CALLS: Final[Mapping[str, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
 """The items that the program answers, and where each has the text that the model wrote."""
@@ -83,22 +134,21 @@ def turn_of(response: Place) -> AssistantTurn:
     finish_reason = (None if details is None else details.text_at("reason")) or status
     output = response.need("output").items()
     items = list(items_of_output(output, response_id))
-    return turn_from(
-        *(FACTS, response, items, finish_reason, usage_of(response), response_id),
-        calls=calls_in(response.value),
-        is_ended=all(item.text_at("status") not in _GOING_ON for item in output),
-    )
+    is_ended = all(item.text_at("status") not in _GOING_ON for item in output)
+    usage, calls = usage_of(response), calls_in(response.value)
+    read = DecodedResponse(items, finish_reason, response_id, usage, calls, is_ended=is_ended)
+    return read.turn(FACTS, response)
 
 
-def calls_in(payload: dict[str, Any]) -> Iterator[WireCall]:
+def calls_in(payload: JsonObject) -> Iterator[WireCall]:
     """Yield the calls of a response, in order."""
-    output: list[dict[str, Any]] = payload["output"]
+    output: list[JsonObject] = payload["output"]
     for item in filter(is_call, output):
         key = CALLS.get(item["type"])
         yield WireCall(item, "call_id", item, key or "arguments", is_text=key is not None)
 
 
-def say(payload: dict[str, Any], text: str) -> None:
+def say(payload: JsonObject, text: str) -> None:
     """Let a response say another text."""
     output, left = payload["output"], text
     for item in output:
@@ -118,7 +168,7 @@ def _is_text(part: Any) -> bool:
     return bool(part.get("type") == "output_text")
 
 
-def _text(text: str) -> dict[str, Any]:
+def _text(text: str) -> JsonObject:
     return {"type": "output_text", "text": text, "annotations": []}
 
 
@@ -126,19 +176,19 @@ def _text(text: str) -> dict[str, Any]:
 _GOING_ON: Final = ("in_progress", "incomplete")
 
 
-def is_run_by_provider(item: Mapping[str, Any]) -> bool:
+def is_run_by_provider(item: Mapping[str, object]) -> bool:
     """Tell whether the provider made an item of a search for tools, and answers it."""
     kind, runs = item.get("type"), item.get("execution")
     return runs != "client" if kind == SEARCH_CALL else runs == "server" and kind == SEARCH_OUTPUT
 
 
-def is_call(item: Mapping[str, Any]) -> bool:
+def is_call(item: Mapping[str, object]) -> bool:
     """Tell whether an item is a call that the program answers."""
     kind = item.get("type")
     return kind in CALLS or (kind == SEARCH_CALL and not is_run_by_provider(item))
 
 
-def repeated_in(call: Mapping[str, Any]) -> dict[str, Any]:
+def repeated_in(call: Mapping[str, object]) -> JsonObject:
     """Return what the output of a call repeats: its id, and who made it where no model did."""
     return {key: call[key] for key in ("call_id", "caller") if key in call}
 
@@ -214,7 +264,7 @@ def _reasoning(item: Place) -> str:
 _TEXT: Final = {"output": compact_json(OUTCOME_UNKNOWN)}
 _SHELL: Final = {"stdout": "", "stderr": OUTCOME_UNKNOWN, "outcome": {"type": "timeout"}}
 
-PROGRAM_CALLS: Final[Mapping[str, tuple[str, dict[str, Any] | None]]] = {
+PROGRAM_CALLS: Final[Mapping[str, tuple[str, JsonObject | None]]] = {
     "local_shell_call": ("local_shell_call_output", _TEXT),
     "shell_call": ("shell_call_output", {"output": [_SHELL]}),
     "apply_patch_call": (
@@ -234,9 +284,9 @@ there is no such answer."""
 _OUTPUTS: Final = frozenset(kind for kind, _ in PROGRAM_CALLS.values())
 
 
-def unanswered(items: Iterable[Mapping[str, Any]]) -> list[int]:
+def unanswered(items: Iterable[Mapping[str, object]]) -> list[int]:
     """Find the calls of the program, functions aside, that no item answers: their places."""
-    waiting: dict[tuple[str, Any], int] = {}
+    waiting: dict[tuple[str, object], int] = {}
     for place, item in enumerate(items):
         kind = str(item.get("type"))
         if kind in PROGRAM_CALLS or _is_unknown(item, kind):
@@ -254,7 +304,7 @@ def answer_of(kind: str) -> str:
     return PROGRAM_CALLS[kind][0] if kind in PROGRAM_CALLS else f"{kind}_output"
 
 
-def made_answer(call: Mapping[str, Any]) -> dict[str, Any] | None:
+def made_answer(call: Mapping[str, object]) -> JsonObject | None:
     """Make the answer that says that nobody answered; None if there can be none."""
     kind = str(call.get("type"))
     answer, says = PROGRAM_CALLS.get(kind, ("", None))
@@ -266,12 +316,12 @@ def made_answer(call: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"type": answer, **same, **says}
 
 
-def _is_unknown(item: Mapping[str, Any], kind: str) -> bool:
+def _is_unknown(item: Mapping[str, object], kind: str) -> bool:
     has_id = isinstance(item.get("call_id"), str)
     return has_id and kind.endswith("_call") and kind not in ANSWERS
 
 
-def _is_hosted(item: Mapping[str, Any]) -> bool:
+def _is_hosted(item: Mapping[str, object]) -> bool:
     """Tell a shell that runs in a container of the provider's."""
     environment = item.get("environment")
     return is_mapping(environment) and environment.get("type") not in (None, "local")

@@ -18,31 +18,34 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ... import AssistantTurn, Attachment, ToolDef, ToolResult
-from ..._schema.schema_reader import branches, types_in
 from ..._text.escaping import names_for_message
-from ..._text.json import compact_json, copy_json
+from ..._text.json import JsonObject, compact_json, copy_json
 from ...errors import MisuseError
+from ...schemas import branches, types_in
 from ...turns import RefusalItem, TextItem, ToolCallItem
 from ...typing import JsonSchema
 from .._findings import NOT_SHOWN, Loss
+from .._history import History
+from .._offered import NativeSearch, as_sent, callers_of
 from .._openai import OpenAIRendering, named_data, read_parts
+from .._reading import arguments_object, named_text, objects_in, send_as_text
+from .._rendering import LED_NOWHERE, ModelNames, told_apart
 from .._schema.compiler import compile_schema
-from .._wire.history import History
-from .._wire.offered import NativeSearch, as_sent, callers_of
-from .._wire.reading import arguments_object, data_of, named_text, objects_in, send_as_text
-from .._wire.rendering import LED_NOWHERE, ModelNames, told_apart
 from ._decode import (
     ANSWERS,
     CALLS,
+    FACTS,
+    NAME,
+    REQUIRED,
     SEARCH,
     SEARCH_CALL,
     SEARCH_OUTPUT,
     is_call,
+    is_id_refused,
     made_answer,
     repeated_in,
     unanswered,
 )
-from ._facts import FACTS, NAME, REQUIRED, is_id_refused
 from ._rules import Item
 
 _CLIENT: Mapping[str, str] = {"execution": "client", "status": "completed"}
@@ -56,7 +59,7 @@ class Rendering(OpenAIRendering):
     facts = FACTS
     found: NativeSearch | None
     roles_with_files = frozenset({"system", "developer", "user"})
-    _growing = (*OpenAIRendering._growing, "_ids")
+    growing = (*OpenAIRendering.growing, "_ids")
 
     def __init__(self, model: ModelNames = None, found: NativeSearch | None = None) -> None:
         super().__init__(model, found)
@@ -65,16 +68,16 @@ class Rendering(OpenAIRendering):
         self._ids: set[str] = set()
         self._searches: set[str] = set()
 
-    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
-        data = data_of(attachment)
+    def _attached(self, attachment: Attachment) -> JsonObject | None:
+        data = attachment.base64
         if attachment.media_type == "image":
             return {"type": "input_image", "image_url": attachment.url, "detail": "auto"}
         if attachment.media_type == "file":
-            file = {"file_url": attachment.url} if data is None else named_data(attachment, data)
+            file = {"file_url": attachment.url} if data is None else named_data(attachment)
             return {"type": "input_file", **file}
         return None
 
-    def _text(self, text: str) -> dict[str, Any]:
+    def _text(self, text: str) -> JsonObject:
         return {"type": "input_text", "text": text}
 
     def _result(self, result: ToolResult, position: str) -> None:
@@ -93,7 +96,7 @@ class Rendering(OpenAIRendering):
         else:
             self.said.append({**form, "output": self._output(result, position)})
 
-    def _output(self, result: ToolResult, position: str) -> str | list[dict[str, Any]]:
+    def _output(self, result: ToolResult, position: str) -> str | list[JsonObject]:
         if not result.attachments:
             return result.model_text
         parts = self.parts_of_result(result, position)
@@ -128,8 +131,8 @@ class Rendering(OpenAIRendering):
         self.said.extend(said)
 
     def _replay(
-        self, output: list[dict[str, Any]], stored: bool, position: str
-    ) -> Iterator[dict[str, Any]]:
+        self, output: list[JsonObject], stored: bool, position: str
+    ) -> Iterator[JsonObject]:
         while output and output[-1].get("type") == "reasoning":
             # The answer was cut off before the message or call that the reasoning led to.
             self.losses.append(Loss(position, LED_NOWHERE))
@@ -164,10 +167,10 @@ class Rendering(OpenAIRendering):
                 yield answers[id(item)]
 
     def _answered(
-        self, output: list[dict[str, Any]], position: str
-    ) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any]]]:
+        self, output: list[JsonObject], position: str
+    ) -> tuple[list[JsonObject], dict[int, JsonObject]]:
         """Answer the calls that the program has to answer and that are no functions."""
-        answers: dict[int, dict[str, Any]] = {}
+        answers: dict[int, JsonObject] = {}
         for place in reversed(unanswered(output)):
             item = output[place]
             made = made_answer(item)
@@ -186,7 +189,7 @@ class Rendering(OpenAIRendering):
         return output, answers
 
 
-def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+def _of_other(output: list[JsonObject]) -> tuple[list[JsonObject], list[str]]:
     """Return items as another model takes them, and say what is left out.
 
     What may have no id goes without; a message does so in the form that a program writes.
@@ -194,7 +197,7 @@ def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[
     # ["reasoning", "message", "function_call", "web_search_call"] of another model become
     # ["message", "function_call"]: its words and its calls, which results answer, and nothing that
     # leads back to it.
-    kept: list[dict[str, Any]] = []
+    kept: list[JsonObject] = []
     lost: dict[str, None] = {}
     for item in output:
         kind = item.get("type") or "message"
@@ -216,12 +219,12 @@ def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[
     return kept, list(lost)
 
 
-def _words(part: Mapping[str, Any] | str) -> str:
+def _words(part: Mapping[str, object] | str) -> str:
     # Some hosts send text in place of the parts; then each is a letter.
     return part if isinstance(part, str) else str(part.get("text") or part.get("refusal") or "")
 
 
-def _neutral(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
+def _neutral(turn: AssistantTurn) -> Iterator[JsonObject]:
     silent = True
     for item in turn.items:
         if isinstance(item, TextItem | RefusalItem):
@@ -245,7 +248,7 @@ def _neutral(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
         yield {"role": "assistant", "content": ""}
 
 
-def _as_search(item: dict[str, Any]) -> dict[str, Any]:
+def _as_search(item: JsonObject) -> JsonObject:
     """Make a search of a call by its name, as which another provider sent it."""
     if item.get("type") != "function_call" or item["name"] != SEARCH:
         return item
@@ -259,9 +262,9 @@ def _as_search(item: dict[str, Any]) -> dict[str, Any]:
 _DEFERRED: Final = {"defer_loading": True}
 
 
-def tool_of(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
+def tool_of(definition: ToolDef, schema: JsonSchema, strict: bool) -> JsonObject:
     """Describe a function tool."""
-    tool: dict[str, Any] = {"type": "function", "name": definition.name}
+    tool: JsonObject = {"type": "function", "name": definition.name}
     if definition.description:
         tool["description"] = definition.description
     tool["parameters"] = schema
@@ -280,10 +283,10 @@ def _may_be_text(schema: JsonSchema) -> bool:
     return "string" in named or not named
 
 
-def _loaded(native: NativeSearch, names: Iterable[str]) -> list[dict[str, Any]]:
+def _loaded(native: NativeSearch, names: Iterable[str]) -> list[JsonObject]:
     """Describe tools that a result loads."""
     definitions = {each.name: each for each in native.definitions}
-    tools: list[dict[str, Any]] = []
+    tools: list[JsonObject] = []
     for definition in map(definitions.__getitem__, names):
         schema = copy_json(compile_schema(definition, FACTS, native.strict).schema)
         tools.append(tool_of(as_sent(definition, FACTS), schema, native.strict) | _DEFERRED)
@@ -305,16 +308,12 @@ def checked(native: NativeSearch | None) -> NativeSearch | None:
     return native
 
 
-def described(
-    tool: dict[str, Any], is_deferred: bool, found: NativeSearch | None
-) -> dict[str, Any]:
+def described(tool: JsonObject, is_deferred: bool, found: NativeSearch | None) -> JsonObject:
     """Describe a tool of a request, the search for others among them."""
     # On this wire the search is a kind of tool and has no name: {"type": "tool_search",
     # "execution": "client", "parameters": {...}} stands for our function tool of that name.
     if found is not None and tool["name"] == SEARCH:
-        about: dict[str, Any] = {
-            key: tool[key] for key in ("description", "parameters") if key in tool
-        }
+        about: JsonObject = {key: tool[key] for key in ("description", "parameters") if key in tool}
         tool = {"type": SEARCH, "execution": "client", **about}
     return tool | _DEFERRED if is_deferred else tool
 
@@ -331,7 +330,7 @@ def read_history(history: History) -> None:
     # All calls are looked up before the first result: where the provider keeps the beginning, a
     # result may stand in front of everything, and answers a call that is nowhere in this list.
     asked = {item.key for _, item in items if item.call}
-    output: list[dict[str, Any]] = []
+    output: list[JsonObject] = []
     started = ""
     for position, item in items:
         if not (item.result or item.is_said_to_model):
@@ -363,12 +362,12 @@ def _item(given: Any) -> Item:
     return item
 
 
-def _turn(output: list[dict[str, Any]], position: str, history: History) -> None:
+def _turn(output: list[JsonObject], position: str, history: History) -> None:
     if output:
         history.respond({"output": output}, position)
 
 
-def _answer(fields: Mapping[str, Any], position: str, history: History) -> None:
+def _answer(fields: Mapping[str, object], position: str, history: History) -> None:
     if fields["type"] == SEARCH_OUTPUT:
         # What the program found for a search has a form of its own, and no text.
         history.lose(position, "it comes back as the output of a function")

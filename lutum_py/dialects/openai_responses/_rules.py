@@ -11,26 +11,28 @@ from __future__ import annotations
 
 from collections import deque
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
-from ..._text.json import copy_json, is_mapping, is_sequence, shorten
+from ..._text.json import JsonObject, copy_json, is_mapping, is_sequence, shorten
 from .._findings import OUTCOME_UNKNOWN
+from .._reading import DUMP, caller_of
 from .._repair import MAYBE_TEXT, Form, Pairing, Piece, Repairing, distinct_ids, text_of
-from .._wire.reading import DUMP, caller_of
 from ._decode import (
     ANSWERS,
     CALLS,
+    FACTS,
     OUTPUTS,
     PROGRAM_CALLS,
+    REQUIRED,
     SEARCH_CALL,
     SEARCH_OUTPUT,
     answer_of,
+    is_id_refused,
     is_run_by_provider,
     made_answer,
     repeated_in,
     unanswered,
 )
-from ._facts import FACTS, REQUIRED, is_id_refused
 
 _SEARCHES: Final = frozenset({SEARCH_CALL, SEARCH_OUTPUT})
 _WITH_OUTPUT: Final = OUTPUTS - _SEARCHES
@@ -47,11 +49,11 @@ class Item(Piece):
 
     __slots__ = ("kind",)
 
-    def __init__(self, number: int, value: dict[str, Any]) -> None:
+    def __init__(self, number: int, value: JsonObject) -> None:
         self.number = number
         self.become(value)
 
-    def become(self, value: dict[str, Any]) -> None:
+    def become(self, value: JsonObject) -> None:
         """Let it have other fields."""
         self.value = value
         kind = value.get("type")
@@ -85,7 +87,7 @@ class Item(Piece):
         return self.kind == "message" and self.value.get("role") in _SAID_TO_MODEL
 
 
-def read_item(index: int, given: Any, repairing: Repairing) -> Item | None:
+def read_item(index: int, given: object, repairing: Repairing) -> Item | None:
     """Read an item, and fix it as far as that needs no other; None if it is not one.
 
     Args:
@@ -110,8 +112,7 @@ def read_item(index: int, given: Any, repairing: Repairing) -> Item | None:
             repairing.drop_unknown(f"input[{index}]", given, _ROLES)
             return None
         if not _is_said(fields.get("content")):
-            remedy = "Send what is said, or leave the message out"
-            _let_say(fields, "content", f"input[{index}]", "message", remedy, repairing)
+            _let_say(fields, "content", f"input[{index}]", repairing)
         return item
     if kind != "item_reference":
         _fields(fields, kind, f"input[{index}]", repairing)
@@ -120,12 +121,11 @@ def read_item(index: int, given: Any, repairing: Repairing) -> Item | None:
     if kind in CALLS and not repairing.is_well_written(fields, CALLS[kind]):
         repairing.repair_call(fields, CALLS[kind], f"input[{index}]")
     if kind in _WITH_OUTPUT and not _is_said(fields.get("output")):
-        remedy = 'Send text; `""` if there is nothing to say'
-        _let_say(fields, "output", f"input[{index}]", "result", remedy, repairing)
+        _let_say(fields, "output", f"input[{index}]", repairing)
     return item
 
 
-def _fields(fields: dict[str, Any], kind: str, position: str, repairing: Repairing) -> None:
+def _fields(fields: JsonObject, kind: str, position: str, repairing: Repairing) -> None:
     """Let an item have the fields that requests have, which are not those of responses."""
     item_id = fields.get("id")
     if isinstance(item_id, str) and is_id_refused(item_id):
@@ -154,16 +154,20 @@ def _fields(fields: dict[str, Any], kind: str, position: str, repairing: Repairi
             fields[key] = copy_json(empty)
 
 
-def _is_said(content: Any) -> bool:
+def _is_said(content: object) -> bool:
     """Tell text, or a list of parts."""
     return isinstance(content, str) or (is_sequence(content) and all(map(is_mapping, content)))
 
 
-def _let_say(
-    fields: dict[str, Any], key: str, position: str, word: str, remedy: str, repairing: Repairing
-) -> None:
+_SAY: Final = {
+    "content": ("message", "Send what is said, or leave the message out"),
+    "output": ("result", 'Send text; `""` if there is nothing to say'),
+}
+
+
+def _let_say(fields: JsonObject, key: str, position: str, repairing: Repairing) -> None:
     """Give a message or result text where it has none, or what is not a list of parts."""
-    said = fields.get(key)
+    said, (word, remedy) = fields.get(key), _SAY[key]
     repairing.note(
         f"{position}.{key}",
         f"{word}_without_content" if said is None else "invalid_content",
@@ -178,7 +182,7 @@ def _let_say(
 _KEPT = ("previous_response_id", "conversation")
 
 
-def _is_in_order(given: list[Any], repairing: Repairing) -> bool:
+def _is_in_order(given: list[object], repairing: Repairing) -> bool:
     """Tell whether the results stand after their calls in order, and nothing comes twice."""
     # The quick way for what is in order, in one pass. `calls` grows, and `answered` runs after it:
     # results come in the order of the calls, so the next one must answer `calls[answered]`.
@@ -216,12 +220,12 @@ def _is_in_order(given: list[Any], repairing: Repairing) -> bool:
     return is_answered and is_taken and not is_led_up_to and len(set(ids)) == len(ids)
 
 
-def _read(given: list[Any], repairing: Repairing) -> list[Item]:
+def _read(given: list[object], repairing: Repairing) -> list[Item]:
     read = (read_item(index, item, repairing) for index, item in enumerate(given))
     return [item for item in read if item is not None]
 
 
-def _fix(given: list[Any], repairing: Repairing) -> None:
+def _fix(given: list[object], repairing: Repairing) -> None:
     items = _with_answers(_read(given, repairing), repairing)
     items = _led_somewhere(_once(items, repairing), repairing)
     calls, results = _calls_and_results(items)
@@ -237,8 +241,7 @@ def _fix(given: list[Any], repairing: Repairing) -> None:
     answered = [each for group in answers.values() for each in group]
     placed = _placed(items, answered, set(pairing.dropped), repairing)
     taken = (item.key for item in placed)
-    keys, fit = ("call_id", "call_id"), FACTS.fitting_id
-    distinct_ids(answered, keys, fit, repairing, taken=taken, at=".call_id")
+    distinct_ids(answered, ("call_id", "call_id"), repairing, taken=taken, at=".call_id")
     repairing.items = [item.value for item in placed]
 
 

@@ -14,9 +14,9 @@ from operator import attrgetter
 from typing import Any, Final
 
 from ... import AssistantTurn
-from ..._text.json import compact_json, is_mapping, is_sequence
-from ..._transcript.stream_events import arguments_delta
+from ..._text.json import JsonObject, compact_json, is_mapping, is_sequence
 from ...streaming import (
+    ArgumentsDelta,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
@@ -27,10 +27,9 @@ from ...streaming import (
 )
 from ...turns import AssistantItem, ReasoningItem, RefusalItem, TextItem
 from .._arguments import Arguments, BrokenStream, settled
+from .._reading import Place, count_at, response_place, text_or_none
 from .._stream import StreamReader
-from .._wire.reading import Place, count_at, response_place, text_or_none
-from ._decode import CALLS, WAITING, items_of_output, metadata_of, tidy, turn_of, usage_of
-from ._facts import NAME
+from ._decode import CALLS, NAME, WAITING, items_of_output, metadata_of, tidy, turn_of, usage_of
 
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.cancelled"})
 _ARGUMENTS = frozenset(
@@ -100,7 +99,7 @@ class _ItemState:
         """The type of the item."""
         return "" if self.item is None else self.item.text_at("type") or ""
 
-    def whole(self, known: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+    def whole(self, known: Mapping[str, Any] | None = None) -> JsonObject | None:
         """Return the item as far as it is known; None if nothing came that goes back.
 
         Args:
@@ -173,8 +172,8 @@ class StreamDecoder(StreamReader):
         super().__init__()
         # `_started` is the response as it was at the start, for its id and model; `_final` is the
         # whole one, and is None until the last event.
-        self._started: dict[str, Any] = {}
-        self._final: dict[str, Any] | None = None
+        self._started: JsonObject = {}
+        self._final: JsonObject | None = None
         # All items, in the order in which they began, and by their ids and `output_index`: `_found`
         # tells which of them an event is about.
         self._items: list[_ItemState] = []
@@ -185,7 +184,7 @@ class StreamDecoder(StreamReader):
     # Most events are {"type": "response.output_text.delta", "output_index": 0, "delta": "Hi", ...},
     # and none of their other fields matters. What is not exactly so is None, and goes through
     # `_take`, which has the errors.
-    def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
+    def _quick(self, fields: JsonObject) -> list[StreamEvent] | None:
         kind: Any = fields.get("type")
         index: Any = fields.get("output_index")
         text: Any = fields.get("delta")
@@ -205,7 +204,7 @@ class StreamDecoder(StreamReader):
         if kind not in _ARGUMENTS or state.call is None:
             return None
         self._reports.wrote(state.call)
-        return [arguments_delta(state.call, text, state.arguments)]
+        return [ArgumentsDelta.of(state.call, text, state.arguments)]
 
     def _take(self, event: Place) -> Iterator[StreamEvent]:
         kind = event.text_at("type")
@@ -308,13 +307,13 @@ class StreamDecoder(StreamReader):
             raise event.error("argument text comes for a call that has not started")
         text = event.need_text("delta")
         if text:
-            yield arguments_delta(state.call, text, state.arguments)
+            yield ArgumentsDelta.of(state.call, text, state.arguments)
 
     def _written(self, event: Place, text: str | None) -> Iterator[StreamEvent]:
         """Take all that was written of a call, if none of it came in pieces."""
         state = self._state(event, of_call=True) if self._calls else None
         if state is not None and state.call is not None and text and state.arguments.is_empty:
-            yield arguments_delta(state.call, text, state.arguments)
+            yield ArgumentsDelta.of(state.call, text, state.arguments)
 
     def _completed(self, event: Place, item: Place) -> Iterator[StreamEvent]:
         state = self._state(event, item)

@@ -7,13 +7,14 @@ from itertools import count
 from typing import Any, Final
 
 from ... import AssistantTurn, Usage
-from ..wire_form import Said, WireForm, cost_of, end_of, halves, objects, said_call
+from ..._text.json import JsonObject
+from .._wire_form import Said, WireForm, cost_of, end_of, halves, objects, said_call
 
 
-def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
-    output: list[dict[str, Any]] = []
+def _response(turn: AssistantTurn, number: int) -> JsonObject:
+    output: list[JsonObject] = []
     if turn.text:
-        part: dict[str, Any] = {"type": "output_text", "text": turn.text, "annotations": []}
+        part: JsonObject = {"type": "output_text", "text": turn.text, "annotations": []}
         message = {
             "type": "message",
             "id": f"m{number}",
@@ -32,7 +33,7 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
         }
         for at, call in enumerate(turn.tool_calls)
     ]
-    status: dict[str, Any] = {"status": "completed"}
+    status: JsonObject = {"status": "completed"}
     if (reason := end_of(turn, "content_filter", "max_output_tokens", None)) is not None:
         status = {"status": "incomplete", "incomplete_details": {"reason": reason}}
     return {
@@ -45,7 +46,7 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
     }
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
+def _usage(usage: Usage) -> JsonObject:
     return {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
@@ -57,13 +58,13 @@ def _usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _events(response: Mapping[str, object]) -> Iterator[JsonObject]:
     numbers = count()
 
-    def event(kind: str, **fields: Any) -> dict[str, Any]:
+    def event(kind: str, **fields: object) -> JsonObject:
         return {"type": f"response.{kind}", "sequence_number": next(numbers), **fields}
 
-    started: dict[str, Any] = {**response, "status": "in_progress", "output": []}
+    started: JsonObject = {**response, "status": "in_progress", "output": []}
     yield event("created", response=started)
     for index, item in enumerate(objects(response.get("output"))):
         at = {"output_index": index, "item_id": item.get("id")}
@@ -95,7 +96,7 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield event(end, response=dict(response))
 
 
-def _said(messages: Iterable[Any]) -> Iterator[Said]:
+def _said(messages: Iterable[object]) -> Iterator[Said]:
     for item in objects(list(messages)):
         if item.get("type") == "function_call":
             yield said_call(item.get("call_id"), item.get("name"), item.get("arguments"))

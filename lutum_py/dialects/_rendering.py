@@ -9,14 +9,14 @@ from copy import copy
 from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple, Self, TypeAlias
 
-from ... import AssistantTurn, Attachment, Message, ToolMetadata, ToolResult
-from ..._text.json import is_mapping
-from ...errors import InvalidValueError, MisuseError
-from ...turns import ReasoningItem, ServerToolItem, TranscriptItem
-from ...typing import TranscriptView
-from .._facts import Facts
-from .._findings import Loss
-from .reading import UNREADABLE, arguments_object, named_text, rendered_items
+from .. import AssistantTurn, Attachment, Message, ToolMetadata, ToolResult
+from .._text.json import JsonObject, is_mapping
+from ..errors import InvalidValueError, MisuseError
+from ..turns import ReasoningItem, ServerToolItem, TranscriptItem
+from ..typing import TranscriptView
+from ._facts import Facts
+from ._findings import Loss
+from ._reading import UNREADABLE, arguments_object, named_text, rendered_items
 
 # A provider takes back what it sent and little else: signatures and encrypted reasoning cover the
 # turn as it came. So the payload of the same dialect is sent again; the neutral items are for
@@ -142,8 +142,8 @@ def plan_of(value: Any) -> Plan:
         way.append(key)
 
 
-def _held(value: dict[str, Any] | list[Any]) -> list[tuple[str | int, Any]]:
-    entries: Iterable[tuple[str | int, Any]]
+def _held(value: JsonObject | list[object]) -> list[tuple[str | int, object]]:
+    entries: Iterable[tuple[str | int, object]]
     entries = value.items() if isinstance(value, dict) else enumerate(value)
     return [(key, part) for key, part in entries if part.__class__ in (dict, list)]
 
@@ -181,21 +181,21 @@ class WireIds:
         ('c1', 'call_b32a2bd4df0aed7e435a79c9')
     """
 
-    __slots__ = ("_facts", "_made", "_taken")
+    __slots__ = ("_facts", "made", "taken")
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._taken: dict[str, bool] = {}  # whether all that have an id came from the provider
-        self._made: dict[str, int] = {}  # how many were made for one
+        self.taken: dict[str, bool] = {}  # whether all that have an id came from the provider
+        self.made: dict[str, int] = {}  # how many were made for one
 
     def copy(self) -> Self:
         """Return another that goes on from here."""
         made = type(self)(self._facts)
-        made._taken = self._taken.copy()
-        made._made = self._made.copy()
+        made.taken = self.taken.copy()
+        made.made = self.made.copy()
         return made
 
-    def send(self, call: dict[str, Any], key: str, *, is_own: bool) -> None:
+    def send(self, call: JsonObject, key: str, *, is_own: bool) -> None:
         """Let a call go out by an id of its own, if its host made any.
 
         Args:
@@ -219,16 +219,16 @@ class WireIds:
         fits = facts.takes_id(given) or (is_own and facts.takes_own_ids)
         again = is_own and facts.repeats_own_ids
         made = given
-        if not fits or (given in self._taken and not (again and self._taken[given])):
-            made, number = given, self._made.get(given, 0)
+        if not fits or (given in self.taken and not (again and self.taken[given])):
+            made, number = given, self.made.get(given, 0)
             # Made of the id and of how many had it before, and not of a counter of all calls: what
             # is cut or added elsewhere then changes no id, and the beginning of the request stays
             # in the cache.
-            while made == given or made in self._taken:
+            while made == given or made in self.taken:
                 made = facts.made_id(given, number)
                 number += 1
-            self._made[given] = number
-        self._taken[made] = again and self._taken.get(made, True)
+            self.made[given] = number
+        self.taken[made] = again and self.taken.get(made, True)
         return made
 
 
@@ -253,11 +253,11 @@ class Rendering(ABC):
     facts: ClassVar[Facts]
     joins_messages: ClassVar[bool] = False
     """Whether what is between two turns of the model is one message."""
-    _growing: ClassVar[tuple[str, ...]] = ("said", "losses", "ids", "loaded")
+    growing: ClassVar[tuple[str, ...]] = ("said", "losses", "ids", "loaded")
     """What a fork has a copy of, since it goes on growing here."""
 
-    def __init__(self, model: ModelNames = None, found: Any = None) -> None:
-        self.said: list[dict[str, Any]] = []
+    def __init__(self, model: ModelNames = None, found: object = None) -> None:
+        self.said: list[JsonObject] = []
         self.losses: list[Loss] = []
         self.ids: WireIds = WireIds(self.facts)
         self.model: tuple[str, ...] = names_of(model)
@@ -266,9 +266,9 @@ class Rendering(ABC):
         self.whole = False
         self.is_changed_before: bool = False
         # Of the last turn: the fields by which a result says which call it answers, by our id.
-        self._answers: dict[str, dict[str, Any]] = {}
-        self._taken = 0
-        self._started = False
+        self._answers: dict[str, JsonObject] = {}
+        self.taken = 0
+        self.started = False
         self._plans: list[Plan] = []
         self._alike = {FLAT: FLAT}
 
@@ -277,7 +277,7 @@ class Rendering(ABC):
         cls,
         items: Iterable[TranscriptItem],
         model: ModelNames = None,
-        found: Any = None,
+        found: object = None,
         start: int = 0,
         whole: bool = False,
     ) -> Self:
@@ -295,19 +295,19 @@ class Rendering(ABC):
         """
         made = cls(model, found)
         made.whole = whole
-        made._taken = start
+        made.taken = start
         # What was left out at the beginning counts as said: an instruction after it has moved.
-        made._started = start > 0
+        made.started = start > 0
         if isinstance(items, TranscriptView):
-            return made._of_view(items, start)
+            return made.of_view(items, start)
         for position, item in rendered_items(items, start):
             made.take(item, position)
         made.finish()
         return made
 
-    def _of_view(self, items: TranscriptView, start: int) -> Self:
+    def of_view(self, items: TranscriptView, start: int) -> Self:
         """Go on with what is kept of the transcript, and keep it for the next request."""
-        kept = items.transcript.cache.renderings
+        kept = items.renderings
         # All that decides how an item is rendered. One that differs begins again, which is right
         # and slow.
         key = (type(self), items.front, self.model, self.found, start, self.whole)
@@ -318,12 +318,12 @@ class Rendering(ABC):
         # It has gone further than this request: another branch of the same transcript, or an
         # ephemeral message that is before what was rendered. What is written down cannot be
         # taken back.
-        if known is None or known._taken > until:
+        if known is None or known.taken > until:
             known = self
-        known._take_all(items, until)
+        known.take_all(items, until)
         # What is kept stops before the first ephemeral message; a fork goes on with that and the
         # rest.
-        rendering, own = known._fork(), known._copies()
+        rendering, own = known.fork(), known.copies()
         kept.put(key, known)
         for number, (index, message) in enumerate(ephemeral):
             place = f"ephemeral[{number}]"
@@ -331,21 +331,22 @@ class Rendering(ABC):
                 text = "it stands among what the cached content has, and is not sent"
                 rendering.losses.append(Loss(place, text))
                 continue
-            rendering._take_all(items, index)
+            rendering.take_all(items, index)
             rendering.take_ephemeral(message, place)
-        rendering._take_all(items, count)
+        rendering.take_all(items, count)
         rendering.finish()
         own += [copied(said, plan_of(said)) for said in rendering.said[len(own) :]]
         rendering.said = own
         return rendering
 
-    def _take_all(self, items: TranscriptView, until: int) -> None:
-        for position, item in items.numbered(self._taken, until):
+    def take_all(self, items: TranscriptView, until: int) -> None:
+        """Render the items up to one of them."""
+        for position, item in items.numbered(self.taken, until):
             self.is_changed_before = items.front.is_changed_before(position)
             self.take(item, f"items[{position}]")
-        self._taken = max(self._taken, until)
+        self.taken = max(self.taken, until)
 
-    def _copies(self) -> list[dict[str, Any]]:
+    def copies(self) -> list[JsonObject]:
         """Copy what was said, but for the last, which may still become another."""
         # Most of it is alike: the plans take next to no room.
         for said in self.said[len(self._plans) : -1]:
@@ -356,10 +357,10 @@ class Rendering(ABC):
             for plan, said in zip(self._plans, self.said, strict=False)
         ]
 
-    def _fork(self) -> Self:
+    def fork(self) -> Self:
         """Return a rendering that goes on from here and leaves this one as it is."""
         made = copy(self)
-        for name in self._growing:
+        for name in self.growing:
             setattr(made, name, getattr(self, name).copy())
         return made
 
@@ -423,8 +424,8 @@ class Rendering(ABC):
         attachments: Iterable[Attachment],
         position: str,
         takes_files: bool = True,
-        attached: Callable[[Attachment], dict[str, Any] | None] | None = None,
-    ) -> list[dict[str, Any]]:
+        attached: Callable[[Attachment], JsonObject | None] | None = None,
+    ) -> list[JsonObject]:
         """Make the parts of a text and its attachments, each after its caption.
 
         Args:
@@ -449,7 +450,7 @@ class Rendering(ABC):
             parts.append(part)
         return parts
 
-    def parts_of_result(self, result: ToolResult, position: str) -> list[dict[str, Any]]:
+    def parts_of_result(self, result: ToolResult, position: str) -> list[JsonObject]:
         """Make the parts of a result: its text names the files that have no part."""
         if not result.attachments:
             return self.parts_of(result.model_text, (), position)
@@ -460,10 +461,10 @@ class Rendering(ABC):
 
     def _attached(  # noqa: B027 - a wire may take no files
         self, attachment: Attachment
-    ) -> dict[str, Any] | None:
+    ) -> JsonObject | None:
         """Make the part of a file; None if the wire has none, as by default."""
 
-    def _attached_to_result(self, attachment: Attachment) -> dict[str, Any] | None:
+    def _attached_to_result(self, attachment: Attachment) -> JsonObject | None:
         """Make the part of a file of a result, which may have fewer kinds than a message."""
         return self._attached(attachment)
 
@@ -471,7 +472,7 @@ class Rendering(ABC):
         """Tell which texts have a part."""
         return bool(text)
 
-    def _text(self, text: str) -> dict[str, Any]:
+    def _text(self, text: str) -> JsonObject:
         """Make the part of a text."""
         return {"type": "text", "text": text}
 
@@ -492,13 +493,13 @@ class FrontRendering(Rendering):
     joins_messages: ClassVar[bool] = True
     # What waits for the next turn as well: it is finished for this request, and goes on waiting in
     # the rendering that is kept.
-    _growing: ClassVar[tuple[str, ...]] = (*Rendering._growing, "system", "_results", "_of_user")
+    growing: ClassVar[tuple[str, ...]] = (*Rendering.growing, "system", "_results", "_of_user")
 
-    def __init__(self, model: ModelNames = None, found: Any = None) -> None:
+    def __init__(self, model: ModelNames = None, found: object = None) -> None:
         super().__init__(model, found)
         self.system: list[str] = []
-        self._results: list[dict[str, Any]] = []
-        self._of_user: list[dict[str, Any]] = []
+        self._results: list[JsonObject] = []
+        self._of_user: list[JsonObject] = []
         self.stand_alone = False
         self.lasting: tuple[int, int] | None = None
         self.lasting_system: int | None = None
@@ -513,7 +514,7 @@ class FrontRendering(Rendering):
         if isinstance(item, Message) and item.role != "user":
             self._instruct(item, position)
             return
-        self._started = True
+        self.started = True
         if isinstance(item, AssistantTurn):
             self.finish()
         super().take(item, position)
@@ -523,7 +524,7 @@ class FrontRendering(Rendering):
         # While a program of the provider runs, its results go back alone: [result, "and hurry"]
         # would be refused. So what the user said waits for one more turn: [result], turn, ["and
         # hurry"].
-        waiting: list[dict[str, Any]] = []
+        waiting: list[JsonObject] = []
         if self.stand_alone and self._results:
             waiting, self._of_user = self._of_user, []
         self._write(self._results, self._of_user)
@@ -543,7 +544,7 @@ class FrontRendering(Rendering):
             self.lasting = (len(self.said), len(self._results) + len(self._of_user))
         self.take(message, position)
 
-    def to_send(self) -> list[dict[str, Any]]:
+    def to_send(self) -> list[JsonObject]:
         """Return what was said, for a request.
 
         Raises:
@@ -559,7 +560,7 @@ class FrontRendering(Rendering):
 
     def _called_with(
         self, turn: AssistantTurn, position: str
-    ) -> Iterator[tuple[ToolMetadata, dict[str, Any]]]:
+    ) -> Iterator[tuple[ToolMetadata, JsonObject]]:
         """Yield each call of a turn with its arguments as the object that the API takes."""
         for number, call in enumerate(turn.tool_calls):
             value, is_read = arguments_object(call.arguments)
@@ -573,15 +574,15 @@ class FrontRendering(Rendering):
         name = self.facts.name
         if message.text.strip():
             self.system.append(message.text)
-            if self._started:
+            if self.started:
                 text = f"{name} has one place for instructions: this one moves to the front"
                 self.losses.append(Loss(position, text))
         self.lose_files(message.attachments, position, "an instruction")
 
     @abstractmethod
-    def _is_refused_first(self, said: dict[str, Any]) -> bool:
+    def _is_refused_first(self, said: JsonObject) -> bool:
         """Tell whether the API refuses a conversation that begins so."""
 
     @abstractmethod
-    def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
+    def _write(self, results: list[JsonObject], of_user: list[JsonObject]) -> None:
         """Write down the results after a turn, and what the user says after them."""

@@ -6,7 +6,6 @@ wrong, so reading a good payload costs next to nothing.
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -14,13 +13,13 @@ from datetime import datetime
 from itertools import islice
 from types import NoneType
 from typing import Any, Final, NamedTuple
-from urllib.parse import unquote_to_bytes
 
 from pydantic_core import from_json, to_json
 
-from ... import AssistantTurn, Attachment, Message, ToolMetadata, ToolResult, Usage
-from ..._text.json import (
+from .. import AssistantTurn, Attachment, Message, ToolMetadata, ToolResult, Usage
+from .._text.json import (
     LEAVES,
+    JsonObject,
     compact_json,
     has_long_number,
     is_mapping,
@@ -32,11 +31,12 @@ from ..._text.json import (
     short_digest_of,
     shorten,
 )
-from ..._transcript.assistant import CutOff, is_among, keep_payload
-from ...errors import DialectError, MisuseError
-from ...turns import AssistantItem, RefusalItem, ToolCallItem, TranscriptItem
-from .._arguments import once
-from .._facts import DistinctIds, Facts
+from .._text.names import is_among
+from ..errors import DialectError, MisuseError
+from ..turns import AssistantItem, RefusalItem, ToolCallItem, TranscriptItem
+from ..typing import CutOff
+from ._arguments import once
+from ._facts import DistinctIds, Facts
 
 DEEPEST: Final = 200
 """How deeply a payload may be nested: what pydantic, and with it the SDKs, can read and write."""
@@ -61,7 +61,7 @@ _FIELDS: Final = ("data:", "event:", "id:", "retry:", ":")
 """How a line of an event stream begins."""
 
 
-def objects_in(value: object) -> Iterator[dict[str, Any]]:
+def objects_in(value: object) -> Iterator[JsonObject]:
     """Yield the plain objects of an array, or a plain object alone; nothing of anything else."""
     for each in value if is_sequence(value) else (value,):
         if isinstance(each, dict):
@@ -97,7 +97,7 @@ def total(*counts: int | None) -> int | None:
     return found
 
 
-def text_or_none(value: Any) -> str | None:
+def text_or_none(value: object) -> str | None:
     """Take a text that is not empty; None for anything else."""
     return value if isinstance(value, str) and value else None
 
@@ -216,7 +216,7 @@ class Place:
 
 
 def response_place(
-    dialect: str, response: Any, tidy: Callable[[Any], Any], position: str = ""
+    dialect: str, response: object, tidy: Callable[[Any], Any], position: str = ""
 ) -> Place:
     """Begin to read a response: a tidy copy of it that can be stored and sent back.
 
@@ -244,7 +244,7 @@ def response_place(
     return place
 
 
-def is_tidy_json(payload: dict[str, Any], untidy: tuple[bytes, ...]) -> bool:
+def is_tidy_json(payload: JsonObject, untidy: tuple[bytes, ...]) -> bool:
     """Tell by its JSON that `response_place` would leave a payload that was just parsed as it is.
 
     Args:
@@ -260,7 +260,7 @@ def is_tidy_json(payload: dict[str, Any], untidy: tuple[bytes, ...]) -> bool:
     return not (is_odd or any(map(text.__contains__, untidy)))
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     """Tell at a glance, as every response is read, that there is nothing odd in it."""
     try:
         # One pass of pydantic in Rust and three searches in bytes, in place of a walk through
@@ -301,7 +301,7 @@ def fault(place: Place) -> DialectError:
     return place.error("it cannot be kept as JSON")
 
 
-def read_event(dialect: str, event: Any, number: int) -> Place:
+def read_event(dialect: str, event: object, number: int) -> Place:
     """Begin to read one event of a stream, given as a dict or as the text of its `data:`.
 
     Args:
@@ -331,7 +331,7 @@ def read_event(dialect: str, event: Any, number: int) -> Place:
     return place
 
 
-def caller_of(call: Mapping[str, Any]) -> str | None:
+def caller_of(call: Mapping[str, object]) -> str | None:
     """Return the id of the item that made a call; None if the model made it itself.
 
     Example:
@@ -400,56 +400,61 @@ def name_of(call: Place) -> str:
     return call.text_at("name") or ""
 
 
-def turn_from(
-    facts: Facts,
-    response: Place,
-    items: list[AssistantItem],
-    finish_reason: str | None,
-    usage: Usage | None,
-    request_id: str | None,
-    *,
-    calls: Iterable[WireCall] = (),
-    model_at: str = "model",
-    refusal: Any = None,
-    is_ended: bool = True,
-) -> AssistantTurn:
-    """Make the turn of a response, from what was read of it.
+class DecodedResponse(NamedTuple):
+    """What was read of a response.
 
-    Args:
-        facts: What is known of the dialect.
-        response: The response.
-        items: What it says, which may be added to.
+    Attributes:
+        items: What it says; `turn` may add to it.
         finish_reason: Why it ended.
-        usage: What it cost.
         request_id: The provider's id of it.
+        usage: What it cost.
         calls: Its calls, in the order of the items; asked only where one has to be changed.
-        model_at: Where it names its model.
         refusal: What may be the provider's words for why it was refused.
         is_ended: Whether the provider had come to the end. The objects of an SDK can be read while
-            they grow, and what an SDK makes of half a call looks whole.
+            they grow, and what an SDK makes of half a call looks whole. None if a finish reason
+            says so, where the response has an id: what a program writes has none.
     """
-    _tell_apart(facts, items, calls)
-    cut_off: CutOff | None = None
-    is_going_on = not is_ended and any(isinstance(item, ToolCallItem) for item in items)
-    if is_among(finish_reason, facts.truncated) or is_going_on:
-        cut_off = facts.cut_off(items)
-    elif is_among(finish_reason, facts.refused):
-        if facts.cut_off(items) == "arguments":
-            cut_off = "arguments"
-        # Few providers write a refusal among the items. Of the others the finish reason alone says
-        # it, so here it becomes an item for all of them, beside what was said before.
-        if not any(isinstance(item, RefusalItem) for item in items):
-            items.append(RefusalItem(text_or_none(refusal) or ""))
-    turn = AssistantTurn(
-        items=items,
-        finish_reason=finish_reason,
-        usage=usage,
-        model=response.text_at(model_at),
-        request_id=request_id,
-        dialect=facts.name,
-        cut_off=cut_off,
-    )
-    return keep_payload(turn, response.value)
+
+    items: list[AssistantItem]
+    finish_reason: str | None
+    request_id: str | None = None
+    usage: Usage | None = None
+    calls: Iterable[WireCall] = ()
+    refusal: object = None
+    is_ended: bool | None = None
+
+    def turn(self, facts: Facts, response: Place) -> AssistantTurn:
+        """Make the turn of the response.
+
+        Args:
+            facts: What is known of the dialect.
+            response: The response.
+        """
+        items, finish_reason, is_ended = self.items, self.finish_reason, self.is_ended
+        _tell_apart(facts, items, self.calls)
+        if is_ended is None:
+            is_ended = finish_reason is not None or self.request_id is None
+        cut_off: CutOff | None = None
+        is_going_on = not is_ended and any(isinstance(item, ToolCallItem) for item in items)
+        if is_among(finish_reason, facts.truncated) or is_going_on:
+            cut_off = facts.cut_off(items)
+        elif is_among(finish_reason, facts.refused):
+            if facts.cut_off(items) == "arguments":
+                cut_off = "arguments"
+            # Few providers write a refusal among the items. Of the others the finish reason alone
+            # says it, so here it becomes an item for all of them, beside what was said before.
+            if not any(isinstance(item, RefusalItem) for item in items):
+                items.append(RefusalItem(text_or_none(self.refusal) or ""))
+        turn = AssistantTurn(
+            items=items,
+            finish_reason=finish_reason,
+            usage=self.usage,
+            model=response.text_at(facts.model_at),
+            request_id=self.request_id,
+            dialect=facts.name,
+            cut_off=cut_off,
+        )
+        return turn.with_payload(response.value)
 
 
 class WireCall(NamedTuple):
@@ -463,9 +468,9 @@ class WireCall(NamedTuple):
         is_text: Whether those are text, and not an object.
     """
 
-    call: dict[str, Any]
+    call: JsonObject
     id_key: str
-    fields: dict[str, Any]
+    fields: JsonObject
     key: str
     is_text: bool = False
 
@@ -478,11 +483,11 @@ class WireCall(NamedTuple):
 
 
 def replace_texts(
-    blocks: list[Any],
+    blocks: list[object],
     text: str,
-    is_text: Callable[[Any], bool],
-    made: Callable[[str], Any],
-    is_call: Callable[[Any], bool] = lambda _: False,
+    is_text: Callable[[object], bool],
+    made: Callable[[str], object],
+    is_call: Callable[[object], bool] = lambda _: False,
 ) -> None:
     """Let one text stand for those of a response; nothing, if it is empty.
 
@@ -548,7 +553,7 @@ def without_nulls(
         {'args': {'b': None}}
     """
     if value.__class__ is dict or is_mapping(value):
-        copy: dict[str, Any] = dict(value)  # most of a payload are texts and numbers
+        copy: JsonObject = dict(value)  # most of a payload are texts and numbers
         for key, item in value.items():
             if item.__class__ not in LEAVES:
                 copy[key] = (
@@ -570,14 +575,14 @@ def without_nulls(
     return plain(value)
 
 
-def with_nulls(value: Any) -> Any:
+def with_nulls(value: object) -> Any:
     """Copy a payload as it is, and refuse what is not JSON as `without_nulls` does."""
     return without_nulls(value, _EVERYTHING)
 
 
 # The look by which a payload is taken for plain is pydantic's, which writes sets, decimals and much
 # else as if JSON had them; a transcript with one in it could not be saved.
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return what is neither object nor array as JSON has it: of a time, SDKs make an object.
 
     Raises:
@@ -628,7 +633,7 @@ def rendered_items(
 
 # What is passed by mistake is mostly a step too early: a round or a plan that was not resolved.
 # Those classes import this package, so they are told by what they have and not by their type.
-def _refusal(items: Any) -> str | None:
+def _refusal(items: object) -> str | None:
     """Say what to pass instead; a class far above is told by what it has."""
     name = type(items).__name__
     if isinstance(items, AssistantTurn | ToolResult | Message):
@@ -646,23 +651,6 @@ def _refusal(items: Any) -> str | None:
         f"{said}. Pass what `plan.resolve(results)` gives, or a list of Message, AssistantTurn and "
         "ToolResult."
     )
-
-
-def data_of(attachment: Attachment) -> str | None:
-    """Return the bytes of a `data:` URL as base64 text; None for any other address.
-
-    Example:
-        >>> data_of(Attachment(media_type="file", mime_type="text/plain", url="data:,hi"))
-        'aGk='
-    """
-    if not attachment.url.startswith("data:"):
-        return None
-    # `data:text/plain,a%20b` and `data:text/plain;base64,YSBi` are the same file; wires take base64
-    # only.
-    head, _, body = attachment.url.partition(",")
-    if head.endswith(";base64"):
-        return body
-    return base64.b64encode(unquote_to_bytes(body)).decode("ascii")
 
 
 _OTHER_NAMES: Final = {
@@ -707,7 +695,7 @@ def carried(text: str) -> Any:
 _MAY_BE_INFINITE: Final = re.compile(r"[eE]\+?\d{3}|\d{300}")
 
 
-def arguments_object(arguments: str) -> tuple[dict[str, Any], bool]:
+def arguments_object(arguments: str) -> tuple[JsonObject, bool]:
     """Return the object for a call's argument text, and whether the text was one.
 
     Example:
@@ -716,7 +704,7 @@ def arguments_object(arguments: str) -> tuple[dict[str, Any], bool]:
         >>> arguments_object("[1]")
         ({'INVALID_JSON': '[1]'}, False)
     """
-    value: Any
+    value: object
     try:
         # Blank text is not arguments, and not broken ones: some models send nothing for a tool that
         # takes nothing. Only a text that says something goes out under `UNREADABLE`.
@@ -728,7 +716,7 @@ def arguments_object(arguments: str) -> tuple[dict[str, Any], bool]:
     return (dict(value), True) if is_mapping(value) else ({UNREADABLE: arguments}, False)
 
 
-def send_as_object(call: dict[str, Any], key: str) -> None:
+def send_as_object(call: JsonObject, key: str) -> None:
     """Let the arguments of a call be an object, also if a host sent something else."""
     value = call.get(key)
     if isinstance(value, str):
@@ -737,7 +725,7 @@ def send_as_object(call: dict[str, Any], key: str) -> None:
         call[key] = {} if value is None else {UNREADABLE: value}
 
 
-def send_as_text(call: dict[str, Any], key: str) -> None:
+def send_as_text(call: JsonObject, key: str) -> None:
     """Let the arguments of a call be text, also if a host sent an object or nothing."""
     value = call.get(key)
     if value is None:

@@ -1,18 +1,13 @@
-"""What goes out for the name of a tool that a provider refuses: its stand-in.
-
-It is made of the name alone, and no table is kept: so it is the same in every request, process and
-release, and for every provider. All of them take it: letters, digits and `_`, a letter first, a
-digest of the whole name at its end, so that names meet nowhere.
-"""
+"""Names of tools as providers take them, and the words in which providers say why a turn ended."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
-from .._text.json import digest_of
+from .json import digest_of
 
 _STEM, _DIGEST = 48, 12
 # Patterns that `re` compiles when they are first asked for, after the import.
@@ -95,3 +90,16 @@ def own_name(name: str, known: Collection[str]) -> str:
         return name
     stem = name[: -_DIGEST - 1]
     return next((each for each in known if _stem(each) == stem and stand_in(each) == name), name)
+
+
+@lru_cache(64)
+def is_among(finish_reason: str | None, words: frozenset[str]) -> bool:
+    """Tell whether a turn ended for one of some reasons.
+
+    Some hosts add their own word to one, as in `content_filter: SAFETY`, or spell it otherwise, as
+    in `CONTENT-FILTER`.
+    """
+    if finish_reason is None:
+        return False
+    word = finish_reason.partition(":")[0].strip().replace("-", "_").casefold()
+    return any(word == each.casefold() for each in words)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias, TypeVar
 
-from ... import (
+from .. import (
     AssistantTurn,
     Attachment,
     CommittedRound,
@@ -22,13 +22,11 @@ from ... import (
     ToolResult,
     Transcript,
 )
-from ..._text.json import compact_json, is_mapping, is_sequence, parse_json
-from ..._transcript.message import data_url, media_type_of
-from ..._transcript.result import REJECTION_PREFIX, make_result
-from ...errors import DialectError
-from ...typing import MediaType, ResultStatus, Role
-from .._facts import Facts
-from .._findings import Loss
+from .._text.json import compact_json, is_mapping, is_sequence, parse_json
+from ..errors import DialectError
+from ..typing import MediaType, ResultStatus, Role
+from ._facts import Facts
+from ._findings import Loss
 
 Part: TypeAlias = str | Attachment
 """What a message says, one after the other: texts and files."""
@@ -72,16 +70,16 @@ class History:
     def __init__(
         self,
         facts: Facts,
-        request: Any,
+        request: object,
         *,
-        decode: Callable[[Any, str], AssistantTurn],
+        decode: Callable[[object, str], AssistantTurn],
         is_rejoined: bool = False,
     ) -> None:
-        self.body: Mapping[str, Any] = request if is_mapping(request) else {}
+        self.body: Mapping[str, object] = request if is_mapping(request) else {}
         self.decode = decode
         self._key = facts.key
         self._dialect = facts.name
-        self._listed: Any = self.body.get(facts.key) if is_mapping(request) else request
+        self._listed: object = self.body.get(facts.key) if is_mapping(request) else request
         self._is_rejoined = is_rejoined
         self._items: list[Message | _Round] = []
         # The calls whose results are still to come, in order. A request was checked before it is
@@ -97,7 +95,7 @@ class History:
             if message is not None:
                 yield f"{self._key}[{index}]", message
 
-    def as_json(self, read: Callable[[Any], T], value: Any, where: str) -> T:
+    def as_json(self, read: Callable[[object], T], value: object, where: str) -> T:
         """Read a value with a function that raises where JSON cannot carry it.
 
         Raises:
@@ -126,11 +124,11 @@ class History:
         self,
         where: str,
         *,
-        url: Any = None,
-        data: Any = None,
-        mime_type: Any = None,
+        url: object = None,
+        data: object = None,
+        mime_type: object = None,
         media_type: MediaType | None = None,
-        name: Any = None,
+        name: object = None,
     ) -> Iterator[Attachment]:
         """Yield the attachment that a part of a message is; nothing if it cannot be held.
 
@@ -143,20 +141,20 @@ class History:
             name: The name of the file, if the wire says it.
         """
         if isinstance(data, str) and isinstance(mime_type, str):
-            url = data_url(mime_type, data)
+            url = f"data:{mime_type};base64,{data}"
         if not isinstance(url, str) or not url.startswith(("https:", "data:")):
             self.lose(where, "a file is held by its `https:` address or its data; this has neither")
             return
         if not isinstance(mime_type, str):
             mime_type = _mime_type_of(url, media_type)
         yield Attachment(
-            media_type=media_type or media_type_of(mime_type),
+            media_type=media_type or Attachment.media_type_of(mime_type),
             mime_type=mime_type,
             url=url,
             name=name if isinstance(name, str) else None,
         )
 
-    def say(self, role: Role, parts: Iterable[Part], position: str) -> None:
+    def say(self, role: Role, parts: Iterable[str | Attachment], position: str) -> None:
         """Take what anyone but the model says in one message."""
         before = len(self._losses)
         groups = _grouped(parts)
@@ -171,7 +169,7 @@ class History:
             what = "a message holds a text and then its files"
             self.lose(position, f"it comes back as {len(groups)} messages, because {what}")
 
-    def respond(self, response: Mapping[str, Any], position: str) -> None:
+    def respond(self, response: Mapping[str, object], position: str) -> None:
         """Take what the model said, put into a response; results for its calls may follow.
 
         Raises:
@@ -185,7 +183,9 @@ class History:
         self._items.append(made)
         self._open.extend((made, call) for call in turn.tool_calls)
 
-    def answer(self, parts: Iterable[Part], position: str, *, is_error: bool | None = None) -> None:
+    def answer(
+        self, parts: Iterable[str | Attachment], position: str, *, is_error: bool | None = None
+    ) -> None:
         """Take what the result of the next call says.
 
         Args:
@@ -215,7 +215,16 @@ class History:
         status = _status_said(result, "error" if is_error else "success")
         if is_error is False and status != "success":
             self.lose(position, "it says that the call failed, so that it comes back as an error")
-        made.results.append(make_result(call, result, status, attachments=attachments))
+        made.results.append(
+            ToolResult(
+                id=call.id,
+                name=call.name,
+                arguments=call.arguments,
+                result=result,
+                status=status,
+                attachments=attachments,
+            )
+        )
         # Something was said between the call and this result, which then moves before it.
         if self._items[-1] is not made:
             self.lose(position, "it comes back right after the turn that made the call")
@@ -234,7 +243,7 @@ class History:
 
 
 _SAID: Final[tuple[tuple[str, ResultStatus], ...]] = (
-    (REJECTION_PREFIX, "rejected"),
+    ("Rejected: ", "rejected"),
     ("Cancelled: ", "cancelled"),
     ("Not executed: ", "cancelled"),
     ("Outcome unknown: ", "indeterminate"),
@@ -334,6 +343,6 @@ def _mime_type_of(url: str, media_type: MediaType | None) -> str:
         return named or "text/plain"
     guessed, _ = mimetypes.guess_type(url.partition("?")[0])
     # A picture at an address that ends in `.pdf` is one all the same: the message says what it is.
-    if guessed is not None and media_type in (None, "file", media_type_of(guessed)):
+    if guessed is not None and media_type in (None, "file", Attachment.media_type_of(guessed)):
         return guessed
     return _BY_DEFAULT.get(media_type, "application/octet-stream")

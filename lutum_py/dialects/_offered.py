@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from ... import ToolDef, ToolResult, TurnRequest
-from ..._schema.stand_in import OwnNames, own_name
-from ..._text.json import copy_json, shorten
-from ..._toolsets.offer import offered_definitions, pairs_of
-from ..._transcript.request import ToolChoice, names_loaded_by
-from ...errors import MisuseError, ToolDefinitionError
-from ...typing import Descriptions, JsonSchema
-from .._facts import Facts
-from .._findings import Loss
-from .._schema.compiler import compile_schema
+from .. import ToolAvailability, ToolDef, ToolResult, TurnRequest
+from .._text.json import JsonObject, copy_json, shorten
+from .._text.names import OwnNames, own_name
+from ..errors import MisuseError, ToolDefinitionError
+from ..turns import ToolChoice
+from ..typing import Descriptions, JsonSchema
+from ._facts import Facts
+from ._findings import Loss
+from ._schema.compiler import compile_schema
 
 
 def offered(
@@ -34,8 +33,10 @@ def offered(
         MisuseError: `toolset` is neither, or `available` is given with plain definitions.
     """
     # A toolset is iterable too: over its selectors, which are not definitions.
-    if hasattr(toolset, "_offer"):
-        return offered_definitions(toolset, available, descriptions)
+    if hasattr(toolset, "definitions_for"):
+        on_offer = ToolAvailability() if available is None else available
+        found: tuple[ToolDef, ...] = toolset.definitions_for(on_offer, descriptions)
+        return found
     given: object = toolset
     if not isinstance(given, Iterable) or isinstance(given, str | type):
         raise _no_tools(shorten(toolset))
@@ -47,7 +48,14 @@ def offered(
     for definition in definitions:
         if not isinstance(definition, ToolDef):
             raise _no_tools(f"something that holds {shorten(definition)}")
-    texts = {str(getattr(tool, "name", tool)): text for tool, text in pairs_of(descriptions)}
+    try:
+        said = dict(descriptions)
+    except (TypeError, ValueError):
+        raise MisuseError(
+            f"Descriptions are pairs or a mapping, not {shorten(descriptions)}. Write them as in "
+            "`{'search': 'Search only ...'}`."
+        ) from None
+    texts = {str(getattr(tool, "name", tool)): text for tool, text in said.items()}
     return tuple(
         definition.with_description(texts[definition.name])
         if definition.name in texts
@@ -64,7 +72,7 @@ def _no_tools(given: str) -> MisuseError:
     )
 
 
-def choice_of(requirement: ToolChoice | Any, facts: Facts) -> ToolChoice:
+def choice_of(requirement: ToolChoice | object, facts: Facts) -> ToolChoice:
     """Take a `ToolChoice`, or a requirement that has one, by the names that go out.
 
     Raises:
@@ -80,7 +88,7 @@ def choice_of(requirement: ToolChoice | Any, facts: Facts) -> ToolChoice:
     )
 
 
-def callers_of(definition: ToolDef, facts: Facts) -> dict[str, Any]:
+def callers_of(definition: ToolDef, facts: Facts) -> JsonObject:
     """Return the field that says who may call a tool, if something is said about that."""
     callers = [facts.callers[each] for each in definition.callers]
     return {"allowed_callers": callers} if callers else {}
@@ -112,7 +120,7 @@ def schema_losses(definition: ToolDef, facts: Facts, strict: bool = False) -> It
         yield Loss(f"tools.{definition.name}{path}", loss.text)
 
 
-def answer_schema(answer: Any, facts: Facts, *, strict: bool) -> tuple[ToolDef, JsonSchema]:
+def answer_schema(answer: object, facts: Facts, *, strict: bool) -> tuple[ToolDef, JsonSchema]:
     """Return the definition of a final answer, and its schema as the dialect writes it.
 
     Args:
@@ -140,7 +148,7 @@ def answer_schema(answer: Any, facts: Facts, *, strict: bool) -> tuple[ToolDef, 
         ) from error
 
 
-def described(definition: ToolDef, key: str, schema: JsonSchema, strict: bool) -> dict[str, Any]:
+def described(definition: ToolDef, key: str, schema: JsonSchema, strict: bool) -> JsonObject:
     """Describe a tool as most wires do, with its schema under a key of theirs.
 
     Args:
@@ -150,7 +158,7 @@ def described(definition: ToolDef, key: str, schema: JsonSchema, strict: bool) -
         strict: Whether the tool is offered in strict mode, which is said only then.
     """
     about = {"description": definition.description} if definition.description else {}
-    told: dict[str, Any] = {"name": definition.name, **about, key: schema}
+    told: JsonObject = {"name": definition.name, **about, key: schema}
     return {**told, "strict": True} if strict else told
 
 
@@ -180,7 +188,7 @@ class NativeSearch:
             return []
         # What a search named may have been said under a stand-in, and twice; `fromkeys` keeps the
         # order of the first.
-        named = dict.fromkeys(map(self._own_names.own, names_loaded_by(result)))
+        named = dict.fromkeys(map(self._own_names.own, result.found_tools))
         return [name for name in named if name in self.names]
 
 

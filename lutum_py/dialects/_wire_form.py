@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from .. import AssistantTurn, Usage
-from .._text.json import compact_json, is_array, is_object
+from .._text.json import JsonObject, compact_json, is_array, is_object
 from . import DIALECTS
 
 __all__ = [
@@ -64,10 +64,10 @@ class WireForm:
         last_line: What is at the end of a stream, if anything.
     """
 
-    response: Callable[[AssistantTurn, int], dict[str, Any]]
-    said_in: Callable[[Iterable[Any]], Iterator[Said]]
+    response: Callable[[AssistantTurn, int], JsonObject]
+    said_in: Callable[[Iterable[object]], Iterator[Said]]
     messages_of: Callable[[Mapping[str, Any]], list[Any]]
-    events: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]]
+    events: Callable[[Mapping[str, object]], Iterator[JsonObject]]
     paths: Mapping[str, bool | None] = field(default_factory=dict[str, "bool | None"])
     last_line: str = ""
 
@@ -78,9 +78,7 @@ def wire_form_of(name: str) -> WireForm:
     return found
 
 
-def cost_of(
-    turn: AssistantTurn, key: str, written: Callable[[Usage], dict[str, Any]]
-) -> dict[str, Any]:
+def cost_of(turn: AssistantTurn, key: str, written: Callable[[Usage], JsonObject]) -> JsonObject:
     """Write under a key what a turn cost; nothing if it does not say."""
     return {} if turn.usage is None else {key: written(turn.usage)}
 
@@ -106,7 +104,7 @@ def as_object(arguments: str) -> Any:
     return data if is_object(data) else {}
 
 
-def said_call(id: Any, name: Any, arguments: Any) -> Said:
+def said_call(id: object, name: object, arguments: object) -> Said:
     """Make a call of what is in a message, which may be anything."""
     text = arguments if isinstance(arguments, str) else compact_json(arguments)
     return Said(text, str(name), id if isinstance(id, str) and id else None)
@@ -118,16 +116,16 @@ def halves(text: str) -> Iterator[str]:
     return (piece for piece in (text[:middle], text[middle:]) if piece)
 
 
-def of_role(messages: Iterable[Any], role: str) -> Iterator[dict[str, Any]]:
+def of_role(messages: Iterable[object], role: str) -> Iterator[JsonObject]:
     """Return the messages of one role."""
     return (each for each in objects(list(messages)) if each.get("role") == role)
 
 
-def objects(value: Any) -> list[dict[str, Any]]:
+def objects(value: object) -> list[JsonObject]:
     """Return the objects in a list; none if it is not a list."""
     return [each for each in value if is_object(each)] if is_array(value) else []
 
 
-def object_of(value: Any) -> dict[str, Any]:
+def object_of(value: object) -> JsonObject:
     """Return an object; an empty one for anything else."""
     return value if is_object(value) else {}

@@ -1,1 +1,0 @@
-"""Wires whose messages hold blocks, and whose results answer calls by id."""

@@ -1,1 +1,0 @@
-"""What the dialects share in reading and writing: untrusted JSON, ids, names, replay, losses."""
