@@ -329,7 +329,7 @@ def _by_name(name: str, field: Any) -> Any:
     return field if is_told else {**field, "validation_alias": [[name], *paths]}
 
 
-def _states_policy(cls: Any) -> bool:
+def _states_policy(cls: object) -> bool:
     """Whether the author says in the class's own config what becomes of unknown fields."""
     if is_model(cls):
         return cls.model_config.get("extra") is not None
@@ -350,7 +350,7 @@ _EXACT: Final = (OBJECTS | _FIELDS).union(
 )
 
 
-def _is_exact(part: dict[str, Any]) -> bool:
+def _is_exact(part: dict[str, object]) -> bool:
     return part["type"] in _EXACT and "serialization" not in part and not keeps_extra(part)
 
 
@@ -363,11 +363,11 @@ def keeps_extra(part: dict[str, Any]) -> bool:
 _OPEN: Final = frozenset({"any", "dataclass", "model"})
 
 
-def _tracks_unset(part: dict[str, Any]) -> bool:
+def _tracks_unset(part: dict[str, object]) -> bool:
     return part["type"] == "model" and not hasattr(part["cls"], "__is_of_function__")
 
 
-def _is_renamed(field: dict[str, Any]) -> bool:
+def _is_renamed(field: dict[str, object]) -> bool:
     """Whether a field is read under one name and written under another."""
     return field.get("validation_alias") != field.get("serialization_alias")
 
@@ -378,10 +378,10 @@ def _is_skipped(part: dict[str, Any]) -> bool:
 
 # A validator that stands for the whole schema of a field, as `PlainValidator` does, takes the trace
 # of the mark with it, so the annotations of each class are looked at as well.
-def _skipped_field(part: dict[str, Any]) -> str | None:
+def _skipped_field(part: dict[str, object]) -> str | None:
     """Return the first field of a class whose annotation has a `Skip()`; None if there is none."""
-    cls: Any = part.get("cls", part.get("function"))  # a named tuple is what makes it
-    hints: dict[str, Any] = {}
+    cls: object = part.get("cls", part.get("function"))  # a named tuple is what makes it
+    hints: dict[str, object] = {}
     if is_model(cls):
         hints = {name: (each.annotation, each.metadata) for name, each in cls.model_fields.items()}
     elif isinstance(cls, type):
@@ -390,7 +390,7 @@ def _skipped_field(part: dict[str, Any]) -> str | None:
     return next((name for name, hint in hints.items() if holds_skip(hint)), None)
 
 
-def _skipped_in(schema: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+def _skipped_in(schema: object, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:
     """Return the names of the fields that lead to the first `Skip()`; None if there is none."""
     if isinstance(schema, list | tuple):
         inner = [(each, path) for each in cast("Sequence[Any]", schema)]
@@ -410,7 +410,7 @@ def _skipped_in(schema: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | No
     return next((each for each in found if each is not None), None)
 
 
-def _refuse_infinity(value: Any) -> Any:
+def _refuse_infinity(value: object) -> Any:
     if infinity_in(value) is not None:
         raise PydanticKnownError("finite_number")
     return value

@@ -166,7 +166,7 @@ TOLD = tuple(name for name in ToolOptions.__annotations__ if name != "skip")
 """The options that a definition keeps; the others are used up while it is made."""
 
 
-def _refuse(*_: Any, **__: Any) -> NoReturn:
+def _refuse(*_: object, **__: object) -> NoReturn:
     raise MisuseError(
         "The schema of a tool is read-only, because its digest, its validator and what was sent "
         "would no longer agree with it. Edit a copy, as `copy.deepcopy(schema)` gives one."
@@ -179,7 +179,7 @@ class _ReadOnly:
     __slots__ = ()
     __setitem__ = __delitem__ = clear = pop = _refuse
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> Any:
         return copy_json(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -300,10 +300,10 @@ class ToolDef(Immutable):
         cls,
         *,
         name: str,
-        input_schema: Mapping[str, Any],
+        input_schema: Mapping[str, object],
         description: str = "",
         title: str | None = None,
-        output_schema: Mapping[str, Any] | None = None,
+        output_schema: Mapping[str, object] | None = None,
         category: str | None = None,
         capabilities: ToolCapabilities | None = None,
         timeout: float | None = None,
@@ -462,7 +462,7 @@ class ToolDef(Immutable):
         return (_restore, (data, self.is_foreign))
 
 
-def _json_object(place: str, which: str, schema: Any) -> JsonSchema:
+def _json_object(place: str, which: str, schema: object) -> JsonSchema:
     if not isinstance(schema, Mapping):
         raise ToolDefinitionError(
             f"{place}: the {which} schema must be a JSON object, got {shorten(schema)}. Pass "
@@ -537,7 +537,7 @@ def _foreign_type(root: JsonSchema) -> str | None:
     return None
 
 
-def without_remarks(schema: Any) -> Any:
+def without_remarks(schema: object) -> Any:
     """Copy a schema without what is for people."""
     from .schema_reader import REMARKS, with_subschemas
 

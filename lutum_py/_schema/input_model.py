@@ -50,12 +50,12 @@ class FnInput(BaseModel):
 
     if TYPE_CHECKING:
         # What the fields are is known at run time only.
-        def __init__(self, **data: Any) -> None: ...
+        def __init__(self, **data: object) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
 
 
 def masked_args(
-    model: type[BaseModel], args: Iterable[tuple[str | None, Any]]
+    model: type[BaseModel], args: Iterable[tuple[str | None, object]]
 ) -> Iterator[tuple[str | None, Any]]:
     """Mask what is secret in what a model represents itself by."""
     masking = _masking_of(model)

@@ -53,9 +53,9 @@ class Invocation(SetOnce):
         self._is_handler = False
         self.is_async: bool = signature.is_async
         self.context: str | None = signature.context
-        self.hidden: Mapping[str, Any] = signature.hidden
+        self.hidden: Mapping[str, object] = signature.hidden
         self.positional: tuple[str, ...] = signature.positional
-        self.annotations: dict[str, Any] = {
+        self.annotations: dict[str, object] = {
             each.name: each.annotation for each in signature.parameters
         }
         self.fields: Mapping[str, str] = fields or {each: each for each in self.annotations}
@@ -121,7 +121,7 @@ class Invocation(SetOnce):
         )
         return Invocation(MethodType(self.function, instance), signature, self._fields)
 
-    def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
+    def start(self, call: object, input: object, skipped: dict[str, object]) -> Any:
         """Call the function: gives its output, or an awaitable of it where it is async.
 
         Raises:
@@ -152,14 +152,14 @@ class Invocation(SetOnce):
         ]
         return positional, keywords
 
-    def arguments_of(self, input: Any) -> dict[str, Any]:
+    def arguments_of(self, input: object) -> dict[str, Any]:
         """Return what the model filled in, by the parameters of the function."""
         if self._fields is None:
             return dict.fromkeys(self.annotations, input)
         return {name: getattr(input, field) for name, field in self._fields.items()}
 
     def unfit(
-        self, function: Callable[..., Any], names: Mapping[str, str] | None = None
+        self, function: Callable[..., object], names: Mapping[str, str] | None = None
     ) -> str | None:
         """Say why a function cannot be called with what a call passes; None if it can.
 
@@ -176,7 +176,7 @@ class Invocation(SetOnce):
             return str(error)
         return None
 
-    def input_of(self, tool: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def input_of(self, tool: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
         """Make the fields of an input, or the whole one, of arguments as the function takes them.
 
         What the model does not fill in is passed over: a context, and hidden parameters by name.
@@ -203,7 +203,7 @@ class Invocation(SetOnce):
             return given[visible[0]]
         return {field: given[name] for name, field in self._fields.items() if name in given}
 
-    def input_with(self, tool: str, input: Any, changes: Mapping[str, Any]) -> Any:
+    def input_with(self, tool: str, input: object, changes: Mapping[str, object]) -> Any:
         """Make the same of an input in which some arguments are changed.
 
         Raises:
@@ -265,7 +265,7 @@ class Invocation(SetOnce):
         output = thread.result().result()
         return await output if inspect.isawaitable(output) else output
 
-    def run_sync(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
+    def run_sync(self, call: object, input: object, skipped: dict[str, object]) -> Any:
         """Run a sync function here.
 
         Raises:

@@ -210,10 +210,10 @@ class _PlainSchema(GenerateJsonSchema):
             del made["default"]
         return made
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002
         return False
 
-    def encode_default(self, dft: Any) -> Any:
+    def encode_default(self, dft: object) -> Any:
         if is_surely_json(dft):  # to make a serializer for each of these is slow
             return dft
         encoded = super().encode_default(dft)
@@ -427,7 +427,7 @@ def json_schema_of(
     return {key: part for key, part in schema.items() if key not in dropped}
 
 
-def _refers(schema: Any, reference: str) -> bool:
+def _refers(schema: object, reference: str) -> bool:
     return is_object(schema) and (
         schema.get("$ref") == reference
         or any(_refers(part, reference) for _, _, part in subschemas(schema))

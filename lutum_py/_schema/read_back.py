@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import (
@@ -22,6 +22,9 @@ from pydantic_core.core_schema import no_info_before_validator_function
 
 from .._text.json import LEAVES, canonical_json, is_array, is_object, json_key
 
+Core: TypeAlias = Mapping[str, Any]
+"""A core schema of pydantic, or a part of one."""
+
 # Of each of these pydantic says in the schema which class it is.
 OBJECTS: Final = frozenset({"dataclass", "model", "typed-dict"})
 NO_SCHEMA: Final = frozenset(
@@ -29,7 +32,7 @@ NO_SCHEMA: Final = frozenset(
 )
 
 
-def is_schema(part: dict[str, Any]) -> bool:
+def is_schema(part: dict[str, object]) -> bool:
     """Whether this is a schema: what holds fields or choices has words of their author as keys."""
     return isinstance(part.get("type"), str)
 
@@ -41,9 +44,10 @@ def but(schema: Any, changes: dict[str, Any]) -> Any:
 
 
 _BUILDING: Final = RLock()
+Built = TypeVar("Built")
 
 
-def built(make: Any, schema: Any, classes: set[type[Any]]) -> Any:
+def built(make: Callable[..., Built], schema: Core, classes: set[type[Any]]) -> Built:
     """Build a validator or serializer from the schema alone, not of what its classes have at hand.
 
     pydantic takes what a class has finished for itself, whatever the schema at hand says about it,
@@ -65,7 +69,7 @@ def built(make: Any, schema: Any, classes: set[type[Any]]) -> Any:
     return built
 
 
-def schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
+def schema_parts(schema: object) -> Iterator[dict[str, Any]]:
     """Yield every schema inside of a core schema, and itself."""
     waiting = [schema]
     while waiting:
@@ -80,7 +84,7 @@ def schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
             waiting += part
 
 
-def classes_in(schema: Any) -> set[type[Any]]:
+def classes_in(schema: object) -> set[type[Any]]:
     """Return the classes of the objects in a core schema."""
     return {part.get("cls", dict) for part in schema_parts(schema) if part["type"] in OBJECTS}
 
@@ -150,7 +154,7 @@ class _Kinds:
         _NotFaithful: It cannot be told, or a value may not be read again as it was.
     """
 
-    def __init__(self, definitions: Mapping[str, Any]) -> None:
+    def __init__(self, definitions: Mapping[str, object]) -> None:
         self._named = definitions
         self._known: dict[str, frozenset[str]] = {}
 
@@ -170,7 +174,7 @@ class _Kinds:
             raise _NotFaithful
         return find(schema)
 
-    def _any(self, _: Any) -> frozenset[str]:
+    def _any(self, _: object) -> frozenset[str]:
         return _ANY
 
     def _nullable(self, schema: Any) -> frozenset[str]:
@@ -269,7 +273,7 @@ class _Kinds:
             self.of(each["schema"])
         return _OBJECT
 
-    def _model_fields(self, schema: Any) -> frozenset[str]:
+    def _model_fields(self, schema: object) -> frozenset[str]:
         return self._fields(schema)
 
     _typed_dict = _dataclass_args = _model_fields
@@ -304,21 +308,18 @@ _READ_AS: Final = {"ser_json_bytes": "val_json_bytes", "ser_json_temporal": "val
 _READABLE: Final = frozenset({"base64", "hex", "seconds", "milliseconds"})
 
 
-def reader_of(adapter: TypeAdapter[Any]) -> Any:
+def reader_of(adapter: TypeAdapter[Any]) -> SchemaValidator:
     """Return a validator that also takes the JSON that an adapter writes."""
-    schema: Any = adapter.core_schema
+    schema: object = adapter.core_schema
     changed = _changed(schema, _readable)
     if changed is schema:
-        return adapter.validator
+        return cast("SchemaValidator", adapter.validator)
     return built(SchemaValidator, changed, classes_in(schema))
 
 
-def wire_serializer(schema: Any) -> SchemaSerializer:
+def wire_serializer(schema: object) -> SchemaSerializer:
     """Return what writes all of an input, under the names that its JSON schema has."""
-    made: SchemaSerializer = built(
-        SchemaSerializer, _changed(schema, _named_as_read), classes_in(schema)
-    )
-    return made
+    return built(SchemaSerializer, _changed(schema, _named_as_read), classes_in(schema))
 
 
 def _named_as_read(schema: Any) -> Any:
@@ -335,7 +336,7 @@ def _as_read(name: str, field: Any) -> Any:
     return {**kept, "serialization_alias": told[0] if told else name}
 
 
-def told_names(schema: Any, mode: str) -> dict[str, str]:
+def told_names(schema: object, mode: str) -> dict[str, str]:
     """Return the names that a JSON schema has for the fields of a class."""
     part = next((each for each in schema_parts(schema) if each["type"] in _WITH_FIELDS), None)
     named = [] if part is None else _fields_of(part["fields"])
@@ -361,7 +362,7 @@ def accepts(schema: Any, definitions: Any) -> SchemaValidator:
     return SchemaValidator(_changed(whole, by_json_value))
 
 
-def _changed(schema: Any, change: Callable[[Any], Any]) -> Any:
+def _changed(schema: object, change: Callable[[Any], Any]) -> Any:
     """Change each part of a core schema, from the inside out; give it back if nothing changes."""
     if isinstance(schema, list | tuple):
         old = cast("Sequence[Any]", schema)
@@ -416,7 +417,7 @@ def _with_names(schema: Any) -> Any:
     return _before(lambda value: _without(value, computed), made)
 
 
-def _without(value: Any, names: Iterable[str]) -> Any:
+def _without(value: object, names: Iterable[str]) -> Any:
     return {key: value[key] for key in value if key not in names} if is_object(value) else value
 
 
@@ -438,7 +439,7 @@ def by_json_value(schema: Any) -> Any:
     if not known:
         return schema
 
-    def named(value: Any) -> Any:
+    def named(value: object) -> Any:
         is_json = value is None or isinstance(value, str | int | float) or is_array(value)
         is_plain = (is_json or is_object(value)) and not isinstance(value, Enum)
         return known.get(json_key(value), value) if is_plain else value
@@ -452,7 +453,7 @@ def _before(function: Callable[[Any], Any], schema: Any) -> Any:
     return no_info_before_validator_function(function, inner, ref=schema.get("ref"))
 
 
-def _in_json(value: Any) -> Any:
+def _in_json(value: object) -> Any:
     """Return what pydantic writes a value as in a JSON schema; itself where that fails."""
     try:
         return to_jsonable_python(value.value if isinstance(value, Enum) else value)
@@ -511,10 +512,10 @@ def _revealed(data: Any, secret: Any) -> Any:
     )
 
 
-def _named_parts(value: Any, data: Any) -> Iterable[tuple[tuple[str, ...], Any]] | None:
+def _named_parts(value: object, data: object) -> Iterable[tuple[tuple[str, ...], Any]] | None:
     """Return the parts of what has names for them, each with those that it may be written under."""
-    known: Any = {}
-    parts: dict[str, Any]
+    known: Mapping[str, object] = {}
+    parts: dict[str, object]
     if is_object(value):
         for key in value:
             exact_data(NOWHERE, key)  # a key is never revealed
@@ -532,14 +533,14 @@ def _named_parts(value: Any, data: Any) -> Iterable[tuple[tuple[str, ...], Any]]
     return [((*_names_of(known.get(name)), name), part) for name, part in parts.items()]
 
 
-def _names_of(field: Any) -> list[str]:
+def _names_of(field: object) -> list[str]:
     """Return the names that a field may be written under besides its own."""
     told = getattr(field, "serialization_alias", None), getattr(field, "validation_alias", None)
     choices = [*getattr(told[1], "choices", ()), *told]
     return [each for each in choices if isinstance(each, str)]
 
 
-def _written(key: Any) -> Any:
+def _written(key: object) -> Any:
     """Return the key of a mapping as JSON has it."""
     return key if isinstance(key, str) else next(iter(to_jsonable_python({key: None})))
 

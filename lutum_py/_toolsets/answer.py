@@ -84,11 +84,11 @@ class Answer(Settled, Generic[A]):
         """Name, description and schema of the answer, as a tool has them."""
         return self.spec.definition
 
-    def value_of(self, input: Any) -> A:
+    def value_of(self, input: object) -> A:
         """Take the answer out of the field that it was put into, if it was."""
         return cast("A", getattr(input, _FIELD) if _is_wrapped(self.type) else input)
 
-    def partial_of(self, data: Any) -> Any:
+    def partial_of(self, data: object) -> Any:
         """Return the answer so far, as plain data."""
         if not _is_wrapped(self.type):
             return data
@@ -128,7 +128,7 @@ def _made(kind: Any, by: Any, name: str, description: str | None) -> Answer[Any]
     return Answer(kind, by=by, name=name, description=description)
 
 
-def _is_wrapped(kind: Any) -> bool:
+def _is_wrapped(kind: object) -> bool:
     # `list[Invoice]` goes out as `{"answer": [...]}`, since providers want an object at the root. A
     # model, a dataclass and a `TypedDict` are objects already; a `RootModel` is only what its root
     # is.

@@ -113,7 +113,7 @@ def _any_of(forms: list[tuple[str, Any]]) -> Any:
     if forms:
         return core_schema.tagged_union_schema(dict(forms), discriminator="tool")
 
-    def refuse(_: Any) -> Any:
+    def refuse(_: object) -> Any:
         raise PydanticCustomError("no_tools", "this toolset has no tools to call")
 
     return core_schema.no_info_before_validator_function(refuse, core_schema.dict_schema())
@@ -149,7 +149,7 @@ class _Input:
             lambda value, _: self._text_of(value), handler(source)
         )
 
-    def _text_of(self, value: Any) -> str:
+    def _text_of(self, value: object) -> str:
         arguments = self.spec.arguments
         try:
             text = compact_json(value) if is_mapping(value) else None
@@ -181,7 +181,7 @@ _PLAIN: Any = dict[str, Any]
 """The type of an input that is known by a JSON schema only."""
 
 
-def _inlined(schema: Any, root: Any, within: tuple[str, ...]) -> Any:
+def _inlined(schema: object, root: object, within: tuple[str, ...]) -> Any:
     """Replace each reference by what it leads to; one that leads back to itself takes anything."""
     if is_array(schema):
         return [_inlined(part, root, within) for part in schema]

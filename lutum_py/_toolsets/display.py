@@ -6,7 +6,6 @@ There is no counterpart for rich, which shows every class by its `repr`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from .._call.selector import AnySelector
 from .._schema.definition import ToolDef
@@ -50,7 +49,7 @@ def _row(selector: AnySelector) -> tuple[Element, Element, Element]:
 
 def _arguments(definition: ToolDef) -> Element:
     schema = definition.input_schema
-    properties: dict[str, Any] = schema.get("properties") or {}
+    properties: dict[str, object] = schema.get("properties") or {}
     required: Iterable[str] = schema.get("required") or ()
     names = [
         f"{name}{'' if name in required else '?'}{_type(about)}"
@@ -65,7 +64,7 @@ def _arguments(definition: ToolDef) -> Element:
     return group(listed, note("in several forms")) if of_forms else listed
 
 
-def _type(about: Any) -> str:
+def _type(about: object) -> str:
     kind = about.get("type") if is_object(about) else None
     return f": {kind}" if isinstance(kind, str) else ""
 

@@ -137,7 +137,7 @@ class Handlers(Settled, Generic[T]):
         except UnknownToolError as error:
             raise MisuseError(f"A handler cannot be registered: {error}") from error
 
-        def register(function: Any) -> Any:
+        def register(function: object) -> Any:
             for member in members:
                 if member in self._invocations:
                     raise MisuseError(
@@ -171,7 +171,7 @@ class Handlers(Settled, Generic[T]):
             )
         return self
 
-    async def __call__(self, call: AnyToolCall, /, **skipped: Any) -> ToolResult:
+    async def __call__(self, call: AnyToolCall, /, **skipped: object) -> ToolResult:
         """Run a call and answer it; exceptions and deadline are those of `call.call()`.
 
         Args:
@@ -188,7 +188,7 @@ class Handlers(Settled, Generic[T]):
         invocation, taken = self._begin(call, skipped)
         return call.finish(await call._run(invocation, taken))
 
-    def call_sync(self, call: AnyToolCall, /, **skipped: Any) -> ToolResult:
+    def call_sync(self, call: AnyToolCall, /, **skipped: object) -> ToolResult:
         """Run and answer a call as `await run(call)` does, with a sync handler and no deadline.
 
         Raises:
@@ -231,7 +231,7 @@ class Handlers(Settled, Generic[T]):
         return invocation
 
     def _begin(
-        self, call: AnyToolCall, skipped: Mapping[str, Any]
+        self, call: AnyToolCall, skipped: Mapping[str, object]
     ) -> tuple[Invocation, dict[str, Any]]:
         invocation = self._invocation_of(call)
         # One set of hidden values serves all tools: each takes those that it has a parameter for.

@@ -101,11 +101,11 @@ def mark(phase: Phase, *selectors: AnySelector | type[Any] | None) -> Any:
                 f"`@policy.{verb}(AppTools.member)` above the method."
             )
 
-    def decorate(function: Any) -> Any:
+    def decorate(function: object) -> Any:
         # The mark is written on the function itself, where an override in a subclass can be
         # compared with it. A registry beside the class would not know which class the method ends
         # up in.
-        inner: Any = getattr(function, "__func__", function)
+        inner: object = getattr(function, "__func__", function)
         # A class has a `__dict__` that cannot be written to, and is no method.
         if not callable(inner) or not isinstance(getattr(inner, "__dict__", None), dict):
             raise HookError(
@@ -119,7 +119,7 @@ def mark(phase: Phase, *selectors: AnySelector | type[Any] | None) -> Any:
     return decorate
 
 
-def marks_of(mro: tuple[type, ...], name: str, defined: Any) -> tuple[Mark, ...]:
+def marks_of(mro: tuple[type, ...], name: str, defined: object) -> tuple[Mark, ...]:
     """Return the marks of a method, the one that stands nearest to it first.
 
     A method without marks keeps those of the method that it overrides. An override that cannot be
@@ -216,7 +216,7 @@ def policy_base(toolset: Any) -> type:
     class Hooks:
         __lutum_policy_base__ = True
 
-        def __init_subclass__(cls, **options: Any) -> None:
+        def __init_subclass__(cls, **options: object) -> None:
             super().__init_subclass__(**options)
             # `wether_hook` would never be asked. Here it is an error where the class is written,
             # and not in the first run of the program.

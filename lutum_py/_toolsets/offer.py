@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from .._call.outcomes import RecoverableToolCallIssue
 from .._call.selector import AnySelector, Selector
@@ -27,6 +27,10 @@ from .._transcript.request import (
 from .._transcript.result import ToolResult
 from .._transcript.transcript import Transcript, kept_of
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
+
+if TYPE_CHECKING:
+    from .._text.bm25 import Bm25
+    from .toolset_meta import ToolsetMeta
 
 Named: TypeAlias = "AnySelector | str"
 """A tool: by its selector, or by its wire name."""
@@ -190,7 +194,7 @@ class Offer:
         index: What the deferred tools are found by, once somebody looked.
     """
 
-    def __init__(self, toolset: Any, selectors: tuple[Selector[Any, Any], ...]) -> None:
+    def __init__(self, toolset: ToolsetMeta, selectors: tuple[Selector[Any, Any], ...]) -> None:
         # Worked out when the toolset is first used, and kept: a turn asks for `default` each time.
         on = tuple(selector for selector in selectors if not selector.is_off)
         offered = OfferedTools(selectors)
@@ -199,7 +203,7 @@ class Offer:
         self.default = offered if len(on) == len(selectors) else OfferedTools(on)
         self.deferred = OfferedTools(tuple(each for each in selectors if each.is_deferred))
         self.searches = frozenset(each.name for each in selectors if each._loads_tools)
-        self.index: Any = None
+        self.index: Bm25 | None = None
 
     def resolve(self, available: Available) -> OfferedTools:
         """Return the tools that are offered.
@@ -358,7 +362,7 @@ class NotOnOffer:
 
     def __init__(
         self,
-        toolset: Any,
+        toolset: ToolsetMeta,
         offered: OfferedTools,
         names: Iterable[str],
         dialect: str | None = None,

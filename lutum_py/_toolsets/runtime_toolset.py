@@ -154,7 +154,7 @@ def _again(name: str, tools: tuple[tuple[Any, MemberOptions], ...]) -> ToolsetMe
     return toolset_of(name, tuple(members), PLAIN)
 
 
-def _identity(origin: Any) -> Any:
+def _identity(origin: object) -> Any:
     """Return what tells tools apart: a function itself, or what a definition says."""
     if isinstance(origin, SchemaTool):
         return digest_of(origin.definition.to_dict())

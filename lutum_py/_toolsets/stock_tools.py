@@ -80,7 +80,7 @@ def _parts_of(definition: ToolDef) -> Iterator[str]:
     yield from _said_in(definition.input_schema, is_parameter=False)
 
 
-def _said_in(schema: Any, *, is_parameter: bool) -> Iterator[str]:
+def _said_in(schema: object, *, is_parameter: bool) -> Iterator[str]:
     """Yield the names and descriptions of parameters, also of those inside of others."""
     # Of `{"order": {"properties": {"id": {"description": "As on the bill."}}}}` both names and the
     # text are found, so that a search for "bill" finds the tool.

@@ -78,13 +78,13 @@ class Declared:
 
     def __init__(self, place: str, make: Callable[[], ToolSpec[Any, Any]]) -> None:
         self._place = place
-        self._make: Any = make
+        self._make: Callable[[], ToolSpec[Any, Any]] | None = make
         self._spec: ToolSpec[Any, Any] | None = None
         with suppress(NameError):
             self._build()
 
     def _build(self) -> ToolSpec[Any, Any]:
-        make = self._make  # read first, since it goes when there is a specification
+        make: Any = self._make  # read first, since it goes when there is a specification
         # Annotations are evaluated without the lock, for that may import modules, which takes locks
         # of its own. Two threads may do it at once; the one that is first keeps its result.
         spec: ToolSpec[Any, Any] = self._spec or make()
@@ -278,7 +278,7 @@ def _arguments(
     return Arguments(model(), strict=strict, is_plain=plain), fields
 
 
-def _check_input(place: str, signature: Signature, input_type: Any) -> None:
+def _check_input(place: str, signature: Signature, input_type: object) -> None:
     """Make sure that the one visible parameter is what `input=` says.
 
     Raises:
@@ -389,7 +389,7 @@ class DecoratedFn(Settled, Generic[Params, Returned_co]):
         function: Callable[Params, Returned_co],
         options: ToolOptions,
         frame: FrameType | None,
-        input_type: Any = None,
+        input_type: object = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self._docstring = docstring = parse_docstring(function.__doc__)
@@ -443,7 +443,7 @@ class DecoratedFn(Settled, Generic[Params, Returned_co]):
 
     if not TYPE_CHECKING:
 
-        def __get__(self, obj: Any, owner: Any = None, /) -> Any:
+        def __get__(self, obj: object, owner: object = None, /) -> Any:
             return self if obj is None else MethodType(self, obj)
 
     @property
@@ -506,7 +506,7 @@ class ToolFn(DecoratedFn[Params, Returned_co]):
         ) -> ToolFn[Unbound, Returned]: ...
         @overload
         def __get__(self, obj: object, owner: type, /) -> Self: ...
-        def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
+        def __get__(self, obj: object, owner: object = None, /) -> Any: ...
         def __lutum_sent__(self) -> Callable[Params, Returned_co]: ...
 
     Call: ClassVar[CallOf] = CallOf()
@@ -556,7 +556,7 @@ class HidingFn(ToolFn[Params, Returned_co], Generic[Params, Returned_co, Out]):
         @overload
         def __get__(self, obj: object, owner: type, /) -> Self: ...
         def __get__(  # pyright: ignore[reportIncompatibleMethodOverride]
-            self, obj: Any, owner: Any = None, /
+            self, obj: object, owner: object = None, /
         ) -> Any: ...
 
 
@@ -588,7 +588,7 @@ class ModelFn(DecoratedFn[Params, Returned_co], Generic[Params, Returned_co, Inp
         ) -> ModelFn[Unbound, Returned, InputType, Out]: ...
         @overload
         def __get__(self, obj: object, owner: type, /) -> Self: ...
-        def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
+        def __get__(self, obj: object, owner: object = None, /) -> Any: ...
 
     @property
     def Input(self) -> type[InputType]:  # noqa: N802 - a class, named as one
@@ -737,7 +737,7 @@ def tool_fn(
     return decorate if fn is None else decorate(fn)
 
 
-def _check_function(function: Any, name: str | None) -> None:
+def _check_function(function: object, name: str | None) -> None:
     if isinstance(function, staticmethod):
         raise ToolDefinitionError(
             f"`@tool_fn` is above @staticmethod on `{function.__qualname__}`. Write "

@@ -117,7 +117,7 @@ def _is_base(model: type[BaseModel]) -> bool:
 
 def _generic(model: type) -> dict[str, Any]:
     """Return what pydantic knows of `Model[X]`, as its `origin`; empty for other classes."""
-    found: dict[str, Any] = model.__dict__.get("__pydantic_generic_metadata__", {})
+    found: dict[str, object] = model.__dict__.get("__pydantic_generic_metadata__", {})
     return found
 
 
@@ -154,7 +154,7 @@ def _is_decorated(model: type) -> bool:
     return isinstance(model.__dict__.get(_OWN), Declared)
 
 
-def _declared(model: type[BaseModel], output: Any, options: ToolOptions) -> Declared:
+def _declared(model: type[BaseModel], output: object, options: ToolOptions) -> Declared:
     return Declared(f"Tool input `{model.__qualname__}`", partial(_spec, model, output, options))
 
 
@@ -165,10 +165,10 @@ def tool_input(
     *, output: Any = ..., **told: Unpack[ToldOfTool]
 ) -> Callable[[type[M]], type[M]]: ...
 def tool_input(
-    model: Any = None,
+    model: object = None,
     /,
     *,
-    output: Any = _NOT_GIVEN,
+    output: object = _NOT_GIVEN,
     name: str | None = None,
     description: str | None = None,
     title: str | None = None,
@@ -216,7 +216,7 @@ def tool_input(
         strict=strict,
     )
 
-    def decorate(model: Any) -> Any:
+    def decorate(model: object) -> Any:
         if not is_model(model):
             raise ToolDefinitionError(
                 f"`@tool_input` decorates pydantic models, not {shorten(model)}. For a function "
@@ -237,7 +237,7 @@ def tool_input(
     return decorate if model is None else decorate(model)
 
 
-def _spec(model: type[BaseModel], output_type: Any, options: ToolOptions) -> ToolSpec[Any, Any]:
+def _spec(model: type[BaseModel], output_type: object, options: ToolOptions) -> ToolSpec[Any, Any]:
     """Make the specification.
 
     Raises:
@@ -276,13 +276,13 @@ def _spec(model: type[BaseModel], output_type: Any, options: ToolOptions) -> Too
     )
 
 
-def _evaluated(place: str, model: type[BaseModel], output_type: Any) -> Any:
+def _evaluated(place: str, model: type[BaseModel], output_type: object) -> Any:
     """Evaluate what is written as a string in an output type, if the model's module knows it."""
     if output_type is None:
         return type(None)
     if output_type is _NOT_GIVEN or isinstance(output_type, type):
         return output_type
-    carrier: Any = SimpleNamespace(__annotations__={"output": output_type})
+    carrier: object = SimpleNamespace(__annotations__={"output": output_type})
     names = vars(sys.modules[model.__module__])
     try:
         return get_type_hints(carrier, globalns=names, include_extras=True)["output"]
@@ -295,7 +295,7 @@ def _evaluated(place: str, model: type[BaseModel], output_type: Any) -> Any:
         ) from error
 
 
-def _declared_output(model: type[BaseModel], meaning: Mapping[Any, Any] = {}) -> Any:
+def _declared_output(model: type[BaseModel], meaning: Mapping[object, object] = {}) -> Any:
     """Find `Out` of `ToolInput[Out]` among the bases, through generic classes between.
 
     Args:
@@ -358,11 +358,11 @@ class SchemaArguments(Arguments):
         # for a schema that takes any others takes a stand-in as one of these.
         self.validate_json = lambda text: self._checked(self.own_keys(parse(text))[0])
 
-    def check(self, value: Any, *, by_name: bool = False) -> Any:
+    def check(self, value: object, *, by_name: bool = False) -> Any:
         """Validate a dict that a program made."""
         return self._checked(super().check(value, by_name=by_name))
 
-    def _checked(self, value: Any) -> Any:
+    def _checked(self, value: object) -> Any:
         # Raised as pydantic's error: the rest of the library reads that, masks secrets in it and
         # tells the model what is wrong.
         details = list(islice(self._details(self._checker.iter_errors(value)), _MAX_DETAILS))
@@ -391,11 +391,11 @@ class SchemaArguments(Arguments):
                 kind = PydanticCustomError(_expects_container(error), "{text}", said)
                 yield {"type": kind, "loc": loc, "input": value}
 
-    def to_data(self, value: Any) -> Any:
+    def to_data(self, value: object) -> Any:
         """Return the dict as it is."""
         return value
 
-    def _plain(self, value: Any, **_: Any) -> Any:
+    def _plain(self, value: object, **_: object) -> Any:
         return value
 
 
@@ -403,7 +403,7 @@ _MAX_DETAILS = 100
 """Faults that are looked for at most: of an array of a thousand wrong entries, a few will do."""
 
 
-def _expects_container(error: Any) -> LiteralString:
+def _expects_container(error: object) -> LiteralString:
     """Name the failure as pydantic would, so that a container sent as a string can be coerced."""
     kinds = _types_wanted(error)
     if not kinds or "string" in kinds:
@@ -438,7 +438,7 @@ class SchemaOutput(Output):
         self._checker = None if schema is None else schema_checker(what, schema)
         self._hides = Masking(schema or {}).found
 
-    def encode(self, tool: str, value: Any) -> str:
+    def encode(self, tool: str, value: object) -> str:
         """Return the output as JSON text.
 
         Raises:
@@ -480,7 +480,7 @@ def _invocation(definition: ToolDef, function: Any) -> Invocation:
 
 
 def spec_from_definition(
-    definition: ToolDef, function: Callable[..., Any] | None = None, *, is_checked: bool = False
+    definition: ToolDef, function: Callable[..., object] | None = None, *, is_checked: bool = False
 ) -> ToolSpec[Any, Any]:
     """Make a tool of a definition.
 

@@ -48,7 +48,7 @@ class GroupMember(NamedTuple):
     options: MemberOptions
 
 
-def rules_of(function: Any) -> tuple[Rule, ...]:
+def rules_of(function: object) -> tuple[Rule, ...]:
     """Return the rule of a group or class, if it has one.
 
     Raises:
@@ -68,7 +68,7 @@ class ToolsetBody(dict[str, Any]):
         super().__init__()
         self.toolset = toolset
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: object) -> None:
         if isinstance(self.get(key), ToolMember | GroupMember):
             raise ToolDefinitionError(
                 f"Toolset `{self.toolset}`: `{key}` is already declared as a member. Give the "
@@ -102,7 +102,7 @@ class ToolsetBody(dict[str, Any]):
 
 
 def read_body(
-    name: str, body: dict[str, Any], *, root: type, own: Collection[str]
+    name: str, body: dict[str, object], *, root: type, own: Collection[str]
 ) -> dict[str, ToolMember | GroupMember]:
     """Take the members out of the body of a class.
 
@@ -246,14 +246,14 @@ class ToolsetMeta(type):
     """What is said about all members, in the head of the class or of one that it inherits from."""
 
     @classmethod
-    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> ToolsetBody:
+    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: object) -> ToolsetBody:
         return ToolsetBody(name)
 
     def __new__(
         mcs,
         name: str,
         bases: tuple[type, ...],
-        body: dict[str, Any],
+        body: dict[str, object],
         *,
         result_cap: ResultCap | None = UNSET,
         timeout: float | None = UNSET,
@@ -564,7 +564,7 @@ def _settle(
             )
     if origin is None:
         _check_names(toolset.__qualname__, by_name)
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "_members": members,
         "_selectors": selectors,
         "_by_name": by_name,
