@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
 
 from .._call.call import AnyToolCall
-from .._call.spec import ToolSpec
+from .._call.spec import AnySpec, ToolSpec
 from .._schema.arguments import NO_ARGUMENTS, Arguments
 from .._schema.definition import ToolDef, ToolOptions
 from .._schema.output import Output
@@ -52,7 +52,7 @@ class Answer(Settled, Generic[A]):
         Answer(Literal['yes', 'no'], by='format', name='verdict')
     """
 
-    spec: ToolSpec[Any, Any]
+    spec: AnySpec
     """The tool that is called with the answer."""
     type: TypeForm[A]
     by: Literal["tool", "format"]
@@ -136,7 +136,7 @@ def _is_wrapped(kind: object) -> bool:
     return is_root or not is_object_type(kind)
 
 
-def _spec_of(kind: Any, name: Any, description: str | None) -> ToolSpec[Any, Any]:
+def _spec_of(kind: Any, name: Any, description: str | None) -> AnySpec:
     from .._schema.input_model import build_input_model
 
     place = f"Answer `{type_name(kind)}`"

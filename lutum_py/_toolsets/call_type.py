@@ -28,7 +28,7 @@ from ..errors import MisuseError
 
 if TYPE_CHECKING:
     from .._call.selector import Selector
-    from .._call.spec import ToolSpec
+    from .._call.spec import AnySpec
     from .._schema.arguments import Arguments
 
 
@@ -119,7 +119,7 @@ def _any_of(forms: list[tuple[str, Any]]) -> Any:
     return core_schema.no_info_before_validator_function(refuse, core_schema.dict_schema())
 
 
-def _form_of(selector: Selector[Any, Any], handler: Any) -> tuple[str, Any]:
+def _form_of(selector: Selector, handler: Any) -> tuple[str, Any]:
     """Return the wire name of a tool, and the schema of its calls."""
     spec = selector.spec
     # Read as {"tool": "web_search", "input": {"query": "tea"}}: the input goes through the tool's
@@ -141,7 +141,7 @@ def _form_of(selector: Selector[Any, Any], handler: Any) -> tuple[str, Any]:
 class _Input:
     """What is said about an input in an annotation: it is read and described as the model's."""
 
-    def __init__(self, spec: ToolSpec[Any, Any]) -> None:
+    def __init__(self, spec: AnySpec) -> None:
         self.spec = spec
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:

@@ -152,7 +152,7 @@ class Handlers(Settled, Generic[T]):
 
         return register
 
-    def missing(self) -> tuple[Selector[Any, Any], ...]:
+    def missing(self) -> tuple[Selector, ...]:
         """Return the tools that have neither a handler nor a function."""
         return tuple(each for each in self._toolset if self._done_by(each) is None)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, Unpack, cas
 from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeVar
 
-from .._call.spec import UNSET, Condition, HasSpec, MemberOptions, ToolSpec, spec_of
+from .._call.spec import UNSET, AnySpec, Condition, HasSpec, MemberOptions, spec_of
 from .._schema.definition import ToolDef
 from .._schema.schema_reader import names_in
 from .._text.escaping import names_for_message
@@ -177,7 +177,7 @@ def tool(
     return ToolMember(spec, options)
 
 
-def _check_message(message: str, spec: ToolSpec[Any, Any]) -> None:
+def _check_message(message: str, spec: AnySpec) -> None:
     """Refuse a message that names what the tool does not take.
 
     Raises:
@@ -217,7 +217,7 @@ def _check_deferred(what: str, off: bool, deferred: bool) -> None:
         )
 
 
-def _spec_of(declared: object) -> ToolSpec[Any, Any]:
+def _spec_of(declared: object) -> AnySpec:
     found: object = declared
     # One kind of class after another: most members are decorated functions, and the modules for
     # input models and schemas are loaded only if there is one.

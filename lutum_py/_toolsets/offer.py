@@ -163,12 +163,12 @@ class OfferedTools(Immutable):
         deferred: What a search may load, and what one has loaded; None if no search counts.
     """
 
-    selectors: tuple[Selector[Any, Any], ...]
-    by_name: Mapping[str, Selector[Any, Any]]
+    selectors: tuple[Selector, ...]
+    by_name: Mapping[str, Selector]
     deferred: DeferredTools | None
 
     def __init__(
-        self, selectors: tuple[Selector[Any, Any], ...], deferred: DeferredTools | None = None
+        self, selectors: tuple[Selector, ...], deferred: DeferredTools | None = None
     ) -> None:
         by_name = {selector.name: selector for selector in selectors}
         self._put(selectors=selectors, by_name=MappingProxyType(by_name), deferred=deferred)
@@ -194,7 +194,7 @@ class Offer:
         index: What the deferred tools are found by, once somebody looked.
     """
 
-    def __init__(self, toolset: ToolsetMeta, selectors: tuple[Selector[Any, Any], ...]) -> None:
+    def __init__(self, toolset: ToolsetMeta, selectors: tuple[Selector, ...]) -> None:
         # Worked out when the toolset is first used, and kept: a turn asks for `default` each time.
         on = tuple(selector for selector in selectors if not selector.is_off)
         offered = OfferedTools(selectors)
@@ -225,9 +225,7 @@ class Offer:
             return self.only((*self.default.selectors, *available.selectors))
         return self.default
 
-    def with_loaded(
-        self, offered: OfferedTools, selectors: tuple[Selector[Any, Any], ...]
-    ) -> OfferedTools:
+    def with_loaded(self, offered: OfferedTools, selectors: tuple[Selector, ...]) -> OfferedTools:
         """Offer some tools, and after them those that were loaded and are not among them."""
         more = tuple(each for each in selectors if each.name not in offered.by_name)
         names = tuple(each.name for each in more)
@@ -236,7 +234,7 @@ class Offer:
 
     def only(self, named: Iterable[Offered]) -> OfferedTools:
         """Return exactly these tools, each once."""
-        chosen: dict[str, Selector[Any, Any]] = {}
+        chosen: dict[str, Selector] = {}
         for each in _listed(named):
             for selector in self._toolset._find_all(each):
                 chosen[selector.name] = selector
@@ -425,11 +423,11 @@ class _Loaded(NamedTuple):
     """What was read of a transcript: replaced when there is more, so that threads may share it."""
 
     read: int
-    selectors: tuple[Selector[Any, Any], ...]
+    selectors: tuple[Selector, ...]
     offered: OfferedTools
 
 
-def loaded_from(offer: Offer, said: Any) -> tuple[Selector[Any, Any], ...]:
+def loaded_from(offer: Offer, said: Any) -> tuple[Selector, ...]:
     """Return the loaded tools, in the order of loading; see `Toolset.loaded_tools`."""
     transcript = getattr(said, "transcript", said)
     if isinstance(transcript, Transcript):
@@ -481,11 +479,11 @@ def _read(offer: Offer, transcript: Transcript) -> _Loaded:
 
 
 def _more(
-    offer: Offer, known: tuple[Selector[Any, Any], ...], items: Iterable[TranscriptItem]
-) -> tuple[Selector[Any, Any], ...]:
+    offer: Offer, known: tuple[Selector, ...], items: Iterable[TranscriptItem]
+) -> tuple[Selector, ...]:
     searches, deferred = offer.searches, offer.deferred.by_name
     names = OwnNames(deferred)
-    found: dict[str, Selector[Any, Any]] | None = None
+    found: dict[str, Selector] | None = None
     for item in items:
         if isinstance(item, ToolResult) and own_name(item.name, searches) in searches:
             found = {each.name: each for each in known} if found is None else found

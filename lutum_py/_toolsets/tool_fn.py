@@ -32,7 +32,7 @@ from pydantic import create_model
 from pydantic.errors import PydanticUserError
 
 from .._call.outcomes import Reply, without_replies
-from .._call.spec import FnSpec, ToolSpec
+from .._call.spec import AnySpec, FnSpec, ToolSpec
 from .._schema.arguments import Arguments, PlainArguments
 from .._schema.definition import ToolDef, ToolOptions, object_schema
 from .._schema.invocation import Invocation
@@ -76,24 +76,24 @@ class Declared:
         ToolDefinitionError: It cannot become a tool.
     """
 
-    def __init__(self, place: str, make: Callable[[], ToolSpec[Any, Any]]) -> None:
+    def __init__(self, place: str, make: Callable[[], AnySpec]) -> None:
         self._place = place
-        self._make: Callable[[], ToolSpec[Any, Any]] | None = make
-        self._spec: ToolSpec[Any, Any] | None = None
+        self._make: Callable[[], AnySpec] | None = make
+        self._spec: AnySpec | None = None
         with suppress(NameError):
             self._build()
 
-    def _build(self) -> ToolSpec[Any, Any]:
+    def _build(self) -> AnySpec:
         make: Any = self._make  # read first, since it goes when there is a specification
         # Annotations are evaluated without the lock, for that may import modules, which takes locks
         # of its own. Two threads may do it at once; the one that is first keeps its result.
-        spec: ToolSpec[Any, Any] = self._spec or make()
+        spec: AnySpec = self._spec or make()
         with ONCE:
             self._spec = self._spec or spec
         self._make = None
         return self._spec
 
-    def spec(self) -> ToolSpec[Any, Any]:
+    def spec(self) -> AnySpec:
         """Return the tool's specification.
 
         Raises:
@@ -192,7 +192,7 @@ def _without_schema(input_type: Any, error: PydanticUserError) -> str:
     return f"its arguments have no JSON schema ({reason_of(error)}). Use types that JSON can carry."
 
 
-def fn_spec(tool: Any, frame: FrameType | None) -> ToolSpec[Any, Any]:
+def fn_spec(tool: Any, frame: FrameType | None) -> AnySpec:
     """Make the specification of a decorated function.
 
     Args:
@@ -226,7 +226,7 @@ def fn_spec(tool: Any, frame: FrameType | None) -> ToolSpec[Any, Any]:
     declared = without_replies(place, signature.output)
     output = Output(None if declared is REQUIRED or declared is Any else declared)
     make: Any = FnSpec if input_type is None else ToolSpec
-    made: ToolSpec[Any, Any] = make(
+    made: AnySpec = make(
         definition=define(place, options, arguments=arguments, output=output),
         origin=tool,
         arguments=arguments,
@@ -401,10 +401,10 @@ class DecoratedFn(Settled, Generic[Params, Returned_co]):
         place = f"Tool function `{self.__qualname__}`"
         self._declared = Declared(place, functools.partial(self._make, frame))
 
-    def _make(self, frame: FrameType | None) -> ToolSpec[Any, Any]:
+    def _make(self, frame: FrameType | None) -> AnySpec:
         return fn_spec(self, frame)
 
-    def _made(self) -> ToolSpec[Any, Any]:
+    def _made(self) -> AnySpec:
         """Return the tool's specification.
 
         Raises:
@@ -412,7 +412,7 @@ class DecoratedFn(Settled, Generic[Params, Returned_co]):
         """
         return self._declared.spec()
 
-    def __lutum_bound__(self, method: MethodType) -> ToolSpec[Any, Any]:
+    def __lutum_bound__(self, method: MethodType) -> AnySpec:
         """Return the specification of the tool as a method of one instance.
 
         Raises:

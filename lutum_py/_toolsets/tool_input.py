@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from .._call.outcomes import without_replies
-from .._call.spec import ToolSpec
+from .._call.spec import AnySpec, ToolSpec
 from .._schema.arguments import Arguments
 from .._schema.definition import ToolDef, ToolOptions
 from .._schema.field_issues import path_of
@@ -121,7 +121,7 @@ def _generic(model: type) -> dict[str, Any]:
     return found
 
 
-def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
+def find_spec(model: type[BaseModel]) -> AnySpec:
     """Return the specification of an input model.
 
     Raises:
@@ -129,7 +129,7 @@ def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
     """
     # From the class itself: a subclass of a tool inherits its attributes, and is not a tool before
     # it is declared as one.
-    own: ToolSpec[Any, Any] | Declared | None = model.__dict__.get(_OWN)
+    own: AnySpec | Declared | None = model.__dict__.get(_OWN)
     if own is not None:
         return own.spec() if isinstance(own, Declared) else own
     for base in model.__mro__[1:]:
@@ -145,7 +145,7 @@ def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
         )
     made = _declared(model, _NOT_GIVEN, ToolOptions()).spec()
     with ONCE:
-        kept: ToolSpec[Any, Any] = model.__dict__.get(_OWN, made)  # another thread may be quicker
+        kept: AnySpec = model.__dict__.get(_OWN, made)  # another thread may be quicker
         setattr(model, _OWN, kept)
     return kept
 
@@ -237,7 +237,7 @@ def tool_input(
     return decorate if model is None else decorate(model)
 
 
-def _spec(model: type[BaseModel], output_type: object, options: ToolOptions) -> ToolSpec[Any, Any]:
+def _spec(model: type[BaseModel], output_type: object, options: ToolOptions) -> AnySpec:
     """Make the specification.
 
     Raises:
@@ -461,7 +461,7 @@ class SchemaTool:
     def __init__(self, definition: ToolDef) -> None:
         self.definition = definition
 
-    def __lutum_tool__(self) -> ToolSpec[Any, Any]:
+    def __lutum_tool__(self) -> AnySpec:
         return spec_from_definition(self.definition)
 
 
@@ -481,7 +481,7 @@ def _invocation(definition: ToolDef, function: Any) -> Invocation:
 
 def spec_from_definition(
     definition: ToolDef, function: Callable[..., object] | None = None, *, is_checked: bool = False
-) -> ToolSpec[Any, Any]:
+) -> AnySpec:
     """Make a tool of a definition.
 
     Args:

@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Never, NoReturn, Union
 
 from .._call.selector import AnySelector, Selector, selector_type
-from .._call.spec import PLAIN, UNSET, Condition, MemberOptions, ToolSpec
+from .._call.spec import PLAIN, UNSET, AnySpec, Condition, MemberOptions
 from .._schema.stand_in import is_plain, is_sendable, stand_in
 from .._text.escaping import did_you_mean, escape_unprintable, names_for_message, quoted
 from .._text.json import shorten
@@ -33,7 +33,7 @@ class ToolMember:
 
     __slots__ = ("options", "spec")
 
-    def __init__(self, spec: ToolSpec[Any, Any], options: MemberOptions) -> None:
+    def __init__(self, spec: AnySpec, options: MemberOptions) -> None:
         own = spec.definition.timeout
         if options.timeout is UNSET and own is not None:  # the tool's own wins over its group's
             options = options.inside(MemberOptions(timeout=own))
@@ -229,9 +229,9 @@ class ToolsetMeta(type):
     _root: ClassVar[ToolsetMeta]
     """`Toolset` itself, of which every toolset is a subclass."""
 
-    _members: dict[str, Selector[Any, Any] | ToolsetMeta]
-    _selectors: tuple[Selector[Any, Any], ...]
-    _by_name: dict[str, Selector[Any, Any]]
+    _members: dict[str, Selector | ToolsetMeta]
+    _selectors: tuple[Selector, ...]
+    _by_name: dict[str, Selector]
     _origin: ToolsetMeta
     _path: tuple[str, ...]
     _made_offer: Offer | None
@@ -300,10 +300,10 @@ class ToolsetMeta(type):
 
     # Like an enum.
 
-    def __iter__(cls) -> Iterator[Selector[Any, Any]]:
+    def __iter__(cls) -> Iterator[Selector]:
         return iter(cls._selectors)
 
-    def __reversed__(cls) -> Iterator[Selector[Any, Any]]:
+    def __reversed__(cls) -> Iterator[Selector]:
         return iter(cls._selectors[::-1])
 
     def __len__(cls) -> int:
@@ -317,13 +317,13 @@ class ToolsetMeta(type):
             return item in cls._by_name
         return isinstance(item, AnySelector) and cls._by_name.get(item.name) is item
 
-    def __getitem__(cls, name: str) -> Selector[Any, Any]:
+    def __getitem__(cls, name: str) -> Selector:
         found = cls._by_name.get(name) if isinstance(name, str) else None
         if found is None:
             raise cls._unknown(name) if isinstance(name, str) else cls._no_member(name)
         return found
 
-    def _find(cls, named: AnySelector | str) -> tuple[Selector[Any, Any], ...]:
+    def _find(cls, named: AnySelector | str) -> tuple[Selector, ...]:
         """Find every member that a selector or wire name stands for; see `Toolset.select`."""
         if isinstance(named, str):
             return (cls[named],)
@@ -338,7 +338,7 @@ class ToolsetMeta(type):
             raise cls._no_member(named)
         return found
 
-    def _find_all(cls, named: AnySelector | str | type[Any]) -> tuple[Selector[Any, Any], ...]:
+    def _find_all(cls, named: AnySelector | str | type[Any]) -> tuple[Selector, ...]:
         """Do as `_find` does; for a toolset, find every member that its tools stand for."""
         if isinstance(named, ToolsetMeta):
             return tuple(own for inner in named for own in cls._find(inner))
@@ -492,7 +492,7 @@ def make_toolset(
 # ("data",) and ("data", "crm"), and all selectors are numbered in App's order of declaration.
 def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) -> None:
     """Give a new toolset its selectors and the bound views of what it nests."""
-    counter: list[Selector[Any, Any]] = []
+    counter: list[Selector] = []
     make = selector_type(owner)
     type.__setattr__(owner, "Selector", make)
 
@@ -500,9 +500,9 @@ def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) 
         members: Mapping[str, ToolMember | GroupMember | AnySelector | ToolsetMeta],
         path: tuple[str, ...],
         around: MemberOptions,
-    ) -> dict[str, Selector[Any, Any] | ToolsetMeta]:
+    ) -> dict[str, Selector | ToolsetMeta]:
         """Bind the members of a class body, or of an inner toolset, to a path of the outer one."""
-        found: dict[str, Selector[Any, Any] | ToolsetMeta] = {}
+        found: dict[str, Selector | ToolsetMeta] = {}
         for key, member in members.items():
             place = (*path, key)
             if isinstance(member, ToolsetMeta):
@@ -547,11 +547,11 @@ def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) 
 # model sees one flat list of names, whatever is nested.
 def _settle(
     toolset: ToolsetMeta,
-    members: dict[str, Selector[Any, Any] | ToolsetMeta],
-    selectors: tuple[Selector[Any, Any], ...],
+    members: dict[str, Selector | ToolsetMeta],
+    selectors: tuple[Selector, ...],
     origin: ToolsetMeta | None,
 ) -> None:
-    by_name: dict[str, Selector[Any, Any]] = {}
+    by_name: dict[str, Selector] = {}
     for selector in selectors:
         # Whatever their paths: the model sees one list of names.
         other = by_name.setdefault(selector.name, selector)
@@ -589,7 +589,7 @@ def _settle(
         type.__setattr__(toolset, name, value)
 
 
-def _check_names(toolset: str, by_name: Mapping[str, Selector[Any, Any]]) -> None:
+def _check_names(toolset: str, by_name: Mapping[str, Selector]) -> None:
     """Refuse names that cannot be sent, and two tools that could go out under one name.
 
     Raises:
