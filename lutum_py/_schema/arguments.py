@@ -45,13 +45,26 @@ from .._text.json import (
     sendable,
 )
 from .._text.on_demand import ONCE
+from ..errors import ToolDefinitionError
 from .read_back import wire_serializer
 from .schema_reader import below, branches, meant_by_name
-from .signature import is_fixed, is_model, is_shallow
+from .signature import (
+    ModelName,
+    Parameter,
+    Signature,
+    is_fixed,
+    is_model,
+    is_plain,
+    is_shallow,
+    plain_schema,
+    reason_of,
+    type_name,
+)
 from .stand_in import OwnNames
 
 if TYPE_CHECKING:
     from .closed_schema import Closing
+    from .input_model import FnInput
     from .schema_reader import JsonSchema
     from .secrets import Masking
 
@@ -1140,6 +1153,24 @@ class Arguments:
         finally:
             del raised
 
+    def sent_by_model(self, value: object, text: InputText, sent: str) -> Any:
+        """Return the data of an input under the names that a model sends; `NOTHING` if none do.
+
+        Args:
+            value: The input.
+            text: Its text.
+            sent: What the model sent.
+        """
+        if self.keeps_names:
+            return text.set_data
+        # It is shown by other names than a model sends. Where the input written out is not read as
+        # the same, what was sent is.
+        for each in (compact_json(self.to_wire(value)), sent, compact_json(text.set_data)):
+            with suppress(ValidationError):
+                if same(self.validate_json(each), value):
+                    return parse_json(each)
+        return NOTHING
+
     def read(self, text: InputText) -> Any:
         """Make an input of its text.
 
@@ -1208,6 +1239,95 @@ class PlainArguments(Arguments):
                     super().__init__(self._make(), is_plain=True)
                     self._is_made = True
             return object.__getattribute__(self, name)
+
+
+def function_arguments(
+    model: ModelName, signature: Signature, *, strict: bool
+) -> tuple[Arguments, dict[str, str] | None]:
+    """Return what decodes the input of a function, and the field of each parameter.
+
+    Args:
+        model: What the model is called that has a field for each parameter.
+        signature: The function's.
+        strict: Take fields without coercion.
+
+    Returns:
+        The arguments, and the fields; None where one parameter is the whole input.
+
+    Raises:
+        ToolDefinitionError: A parameter cannot be a field.
+    """
+    parameters = signature.parameters
+
+    def build() -> type[FnInput]:
+        from .input_model import build_input_model
+
+        return build_input_model(model, parameters, names, strict=strict)
+
+    # Plain types, such as str and list[int], are described and decoded without a pydantic model,
+    # which is then made only if somebody asks for `Input`.
+    schema = plain_schema(parameters)
+    if schema is not None:
+        names = {parameter.name: parameter.name for parameter in parameters}
+        return PlainArguments(schema, build), names
+    # Making the first pydantic model costs as much as importing pydantic.
+    from pydantic.fields import FieldInfo
+
+    from .input_model import field_names, sole_input
+
+    if sole_input(parameters) is not None:
+        return _sole_argument(model.place, parameters[0], strict), None
+    names = field_names(parameters)
+    plain = all(
+        is_plain(Annotated[each.annotation, each.default])
+        if isinstance(each.default, FieldInfo)
+        else is_plain(each.annotation)
+        for each in parameters
+    )
+    return Arguments(build(), strict=strict, is_plain=plain), names
+
+
+def check_input(place: str, signature: Signature, input_type: object) -> None:
+    """Make sure that the one visible parameter is what `input=` says.
+
+    Raises:
+        ToolDefinitionError: Its type is another, or there are more parameters.
+    """
+    said = f"{place}: `input={type_name(input_type)}`"
+    if not signature.parameters:
+        raise ToolDefinitionError(
+            f"{said} names the type of the input, but no parameter is visible to the model. Give "
+            "one that type."
+        )
+    for parameter in signature.parameters:
+        annotation = parameter.annotation
+        # `Annotated[SearchArgs, Field(...)]` is `SearchArgs` to whoever wrote `input=SearchArgs`.
+        plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+        if plain != input_type:
+            raise ToolDefinitionError(
+                f"{said} is the whole input, but parameter `{parameter.name}` of type "
+                f"`{type_name(plain)}` is visible to the model as well. Hide it with "
+                f"`skip=({parameter.name!r},)`, or leave `input=` out."
+            )
+    from .input_model import sole_input
+
+    if sole_input(signature.parameters) is None:
+        raise ToolDefinitionError(
+            f"{said} is not the whole input of the function. Let one parameter, without a default, "
+            "have that type: a pydantic model, a dataclass or a `TypedDict`."
+        )
+
+
+def _sole_argument(place: str, parameter: Parameter, strict: bool) -> Arguments:
+    try:
+        return Arguments(parameter.annotation, strict=strict)
+    except NameError:
+        raise
+    except Exception as error:
+        raise ToolDefinitionError(
+            f"{place}: parameter `{parameter.name}` of type `{type_name(parameter.annotation)}` "
+            f"has no schema ({reason_of(error)}). Use types that pydantic knows."
+        ) from error
 
 
 _FILLING: Final = ((has_default, True), (has_factory, True), (has_none, True), (has_none, False))

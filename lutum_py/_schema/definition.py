@@ -10,6 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypedDict, get_args
 
+from pydantic.errors import PydanticUserError
+
+from .._text.escaping import names_for_message
 from .._text.immutable import Immutable, dataclass
 from .._text.json import (
     compact_json,
@@ -22,16 +25,18 @@ from .._text.json import (
     shorten,
 )
 from ..errors import MisuseError, ToolDefinitionError
+from .signature import reason_of, type_name
 
 if TYPE_CHECKING:
+    from .arguments import Arguments
     from .capabilities import ToolCapabilities
+    from .output import Output
     from .schema_reader import JsonSchema
 
 Caller: TypeAlias = Literal["model", "program"]
 """Who may call a tool: the model, or a program of the model's that its provider runs."""
 
 if TYPE_CHECKING:
-    from .capabilities import ToolCapabilities
 
     class ToldOfTool(TypedDict, total=False):
         """What every decorator takes, for type checkers alone: the functions spell it out."""
@@ -551,3 +556,87 @@ def _restore(data: dict[str, Any], is_foreign: bool) -> ToolDef:
     made = ToolDef(**data)
     made._put(is_foreign=is_foreign)
     return made
+
+
+def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Output) -> ToolDef:
+    """Make a tool's definition, and check now what would otherwise fail on first use.
+
+    Raises:
+        ToolDefinitionError: An option is of the wrong kind, or the input or output type has no
+            schema.
+    """
+    told = options.checked(place)
+    if not arguments.is_plain and arguments.skipped is not None:
+        where = ".".join(arguments.skipped) or "the input"
+        raise ToolDefinitionError(
+            f"{place}: `{where}` has a `Skip()`, which hides parameters of a function only, each "
+            "as a whole, so the model would fill it in. Take it out of the input, and let a "
+            "function with `@tool_fn` take it as a parameter: `name: Annotated[..., Skip()]`."
+        )
+
+    # Functions, because a schema takes longer to make than the rest of a declaration, and in many
+    # programs only some of the tools are ever on offer. What is checked below is made at once.
+    definition = ToolDef(
+        **told,
+        input_schema=lambda: object_schema(place, arguments.json_schema()),
+        output_schema=None if output.type is None else lambda: output.json_schema() or {},
+    )
+    if options.capabilities is not None:
+        check_targets(place, definition, arguments)
+    if not arguments.is_plain:
+        try:
+            definition.input_schema  # noqa: B018 - computed now, and kept
+        except PydanticUserError as error:
+            fault = _without_schema(arguments.type, error)
+            raise ToolDefinitionError(f"{place}: {fault}") from error
+    try:
+        output.check()
+    except Exception as error:
+        raise ToolDefinitionError(
+            f"{place}: its output type `{type_name(output.type)}` has no schema "
+            f"({reason_of(error)}). Use a type that pydantic knows, or `Any`."
+        ) from error
+    return definition
+
+
+def check_targets(place: str, definition: ToolDef, arguments: Arguments) -> None:
+    """Make sure that what an effect is said to act on is an argument, by any of its names.
+
+    Raises:
+        ToolDefinitionError: The tool has no such argument.
+    """
+    from .schema_reader import names_in
+
+    for effect in definition.capabilities.effects:
+        if effect.target is not None and not arguments.may_have(effect.target):
+            known = names_in(definition.input_schema)
+            raise ToolDefinitionError(
+                f"{place}: effect {effect.kind.value!r} has the target {effect.target!r}, which "
+                f"is not an argument. The arguments are {names_for_message(known)}."
+            )
+
+
+def _without_schema(input_type: Any, error: PydanticUserError) -> str:
+    """Name the field that has no JSON schema: pydantic names only the type that it cannot do."""
+    from pydantic import create_model
+
+    from .input_model import FnInput
+    from .json_schema import input_schema_of
+
+    # pydantic says that it cannot make a schema of `Callable`, and not where that stands. So each
+    # field is tried alone, and the first that fails is named.
+    is_ours = issubclass(input_type, FnInput) if isinstance(input_type, type) else False
+    for name, field in getattr(input_type, "model_fields", {}).items():
+        shown = (field.alias or name) if is_ours else name
+        probe: Any = {"probe": (field.annotation, field)}
+        try:
+            input_schema_of(create_model("Probe", **probe))
+        except PydanticUserError as found:
+            skip = f"`skip=({shown!r},)` or `Annotated[..., Skip()]`"
+            hide = f", or hide the parameter from the model with {skip}" if is_ours else ""
+            return (
+                f"{'parameter' if is_ours else 'field'} `{shown}` of type "
+                f"`{type_name(field.annotation)}` has no JSON schema ({reason_of(found)}). Use a "
+                f"type that JSON can carry{hide}."
+            )
+    return f"its arguments have no JSON schema ({reason_of(error)}). Use types that JSON can carry."

@@ -17,9 +17,9 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaW
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from .._text.immutable import dataclass
-from .._text.json import compact_json, infinity_in, is_object, shorten
+from .._text.json import compact_json, infinity_in, is_array, is_object, shorten
 from .read_back import NOWHERE, Core, accepts, exact_data, paths_of, told_names
-from .schema_reader import NAMES, JsonSchema, follow, subschemas
+from .schema_reader import NAMES, JsonSchema, follow, localized, subschemas
 from .secrets import Masking
 from .signature import is_surely_json, parsed, texts_in
 
@@ -431,3 +431,26 @@ def _refers(schema: object, reference: str) -> bool:
         schema.get("$ref") == reference
         or any(_refers(part, reference) for _, _, part in subschemas(schema))
     )
+
+
+def without_references(schema: JsonSchema) -> JsonSchema:
+    """Replace each reference by what it leads to; one that leads back to itself takes anything."""
+    inlined: JsonSchema = _inlined(schema, localized(schema), ())
+    return inlined
+
+
+def _inlined(schema: object, root: object, within: tuple[str, ...]) -> Any:
+    if is_array(schema):
+        return [_inlined(part, root, within) for part in schema]
+    if not is_object(schema):
+        return schema
+    made = {
+        key: _inlined(part, root, within)
+        for key, part in schema.items()
+        if key not in ("$ref", "$defs", "definitions", "$id", "$anchor")
+    }
+    reference = schema.get("$ref")
+    if reference is None or reference in within:
+        return made
+    target = follow(reference, root)
+    return {**_inlined(target, root, (*within, reference)), **made} if is_object(target) else made

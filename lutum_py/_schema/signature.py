@@ -346,6 +346,25 @@ class Parameter:
     description: str | None
 
 
+class ModelName(NamedTuple):
+    """Name the model that has a field for each parameter of a function.
+
+    Attributes:
+        name: The name of the class, as `WebSearchInput`.
+        module: The module of the function.
+        owner: What the class stands in, as the function, by its qualified name.
+    """
+
+    name: str
+    module: str
+    owner: str
+
+    @property
+    def place(self) -> str:
+        """What is declared, for messages."""
+        return f"Tool function `{self.owner}`"
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """Say how a function is called and what the model is told about it.

@@ -8,11 +8,12 @@ digest of the whole name at its end, so that names meet nowhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Final
 
-from .._text.json import digest_of
+from .._text.json import digest_of, shorten
+from ..errors import ToolDefinitionError
 
 _STEM, _DIGEST = 48, 12
 # Patterns that `re` compiles when they are first asked for, after the import.
@@ -91,7 +92,34 @@ def own_name(name: str, known: Collection[str]) -> str:
         >>> own_name("add", ["math.factorial", "add"]), own_name("sum", ["add"])
         ('add', 'sum')
     """
-    if name in known or re.fullmatch(_FORM, name) is None:
-        return name
-    stem = name[: -_DIGEST - 1]
-    return next((each for each in known if _stem(each) == stem and stand_in(each) == name), name)
+    return OwnNames(known).own(name)
+
+
+def check_names(owner: str, paths: Mapping[str, str]) -> None:
+    """Refuse names that cannot be sent, and two tools that could go out under one name.
+
+    Args:
+        owner: What has the tools, for messages.
+        paths: Where each tool is, by its name.
+
+    Raises:
+        ToolDefinitionError: A name is empty or holds a control or half of a surrogate pair, or the
+            stand-in of one tool's name is the name, or the stand-in, of another.
+    """
+    made: dict[str, str] = {}
+    for name, path in paths.items():
+        if is_plain(name):
+            continue
+        place = f"{owner}: the name {shorten(name)} of {path}"
+        if not is_sendable(name):
+            raise ToolDefinitionError(
+                f"{place} is empty, or holds a control or half of a surrogate pair. Give the tool "
+                "another, as in `@tool_fn(name=...)`."
+            )
+        goes_out = stand_in(name)
+        other = goes_out if goes_out in paths else made.setdefault(goes_out, name)
+        if other != name:
+            raise ToolDefinitionError(
+                f"{place} goes out as {goes_out!r} if a provider refuses it, and so does or is "
+                f"the name {shorten(other)} of {paths[other]}. Rename one."
+            )

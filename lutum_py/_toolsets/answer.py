@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
 from .._call.call import AnyToolCall
 from .._call.spec import AnySpec, ToolSpec
 from .._schema.arguments import NO_ARGUMENTS, Arguments
-from .._schema.definition import ToolDef, ToolOptions
+from .._schema.definition import ToolDef, ToolOptions, define
 from .._schema.output import Output
-from .._schema.signature import REQUIRED, Parameter, is_model, is_object_type, reason_of, type_name
+from .._schema.signature import (
+    REQUIRED,
+    ModelName,
+    Parameter,
+    is_model,
+    is_object_type,
+    reason_of,
+    type_name,
+)
 from .._schema.stand_in import is_sendable
 from .._text.immutable import Settled
 from .._text.json import is_object, shorten
 from .._transcript.assistant import ToolMetadata
 from ..errors import FieldIssue, InvalidArgumentsError, MisuseError, ToolDefinitionError
-from .tool_fn import define
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -143,11 +150,9 @@ def _spec_of(kind: Any, name: Any, description: str | None) -> AnySpec:
     try:
         if _is_wrapped(kind):
             model: Any = build_input_model(
-                "AnswerInput",
+                ModelName("AnswerInput", __name__, "Answer"),
                 (Parameter(_FIELD, kind, REQUIRED, None),),
                 {_FIELD: _FIELD},
-                module=__name__,
-                qualname="Answer.Input",
                 strict=False,
             )
         else:

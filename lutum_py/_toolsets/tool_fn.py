@@ -12,7 +12,6 @@ from dataclasses import replace
 from types import FrameType, MethodType
 from typing import (
     TYPE_CHECKING,
-    Annotated,
     Any,
     ClassVar,
     Concatenate,
@@ -23,32 +22,22 @@ from typing import (
     TypeVar,
     Unpack,
     cast,
-    get_args,
-    get_origin,
     overload,
 )
 
-from pydantic import create_model
-from pydantic.errors import PydanticUserError
-
 from .._call.outcomes import Reply, without_replies
 from .._call.spec import AnySpec, FnSpec, ToolSpec
-from .._schema.arguments import Arguments, PlainArguments
-from .._schema.definition import ToolDef, ToolOptions, object_schema
+from .._schema.arguments import check_input, function_arguments
+from .._schema.definition import ToolDef, ToolOptions, define
 from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.signature import (
     REQUIRED,
-    Signature,
-    is_plain,
+    ModelName,
     own_docstring,
     parse_docstring,
-    plain_schema,
     read_signature,
-    reason_of,
-    type_name,
 )
-from .._text.escaping import names_for_message
 from .._text.immutable import Settled
 from .._text.json import shorten
 from .._text.on_demand import ONCE
@@ -110,88 +99,6 @@ class Declared:
             ) from error
 
 
-def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Output) -> ToolDef:
-    """Make a tool's definition, and check now what would otherwise fail on first use.
-
-    Raises:
-        ToolDefinitionError: An option is of the wrong kind, or the input or output type has no
-            schema.
-    """
-    told = options.checked(place)
-    if not arguments.is_plain and arguments.skipped is not None:
-        where = ".".join(arguments.skipped) or "the input"
-        raise ToolDefinitionError(
-            f"{place}: `{where}` has a `Skip()`, which hides parameters of a function only, each "
-            "as a whole, so the model would fill it in. Take it out of the input, and let a "
-            "function with `@tool_fn` take it as a parameter: `name: Annotated[..., Skip()]`."
-        )
-
-    # Functions, because a schema takes longer to make than the rest of a declaration, and in many
-    # programs only some of the tools are ever on offer. What is checked below is made at once.
-    definition = ToolDef(
-        **told,
-        input_schema=lambda: object_schema(place, arguments.json_schema()),
-        output_schema=None if output.type is None else lambda: output.json_schema() or {},
-    )
-    if options.capabilities is not None:
-        check_targets(place, definition, arguments)
-    if not arguments.is_plain:
-        try:
-            definition.input_schema  # noqa: B018 - computed now, and kept
-        except PydanticUserError as error:
-            fault = _without_schema(arguments.type, error)
-            raise ToolDefinitionError(f"{place}: {fault}") from error
-    try:
-        output.check()
-    except Exception as error:
-        raise ToolDefinitionError(
-            f"{place}: its output type `{type_name(output.type)}` has no schema "
-            f"({reason_of(error)}). Use a type that pydantic knows, or `Any`."
-        ) from error
-    return definition
-
-
-def check_targets(place: str, definition: ToolDef, arguments: Arguments) -> None:
-    """Make sure that what an effect is said to act on is an argument, by any of its names.
-
-    Raises:
-        ToolDefinitionError: The tool has no such argument.
-    """
-    from .._schema.schema_reader import names_in
-
-    for effect in definition.capabilities.effects:
-        if effect.target is not None and not arguments.may_have(effect.target):
-            known = names_in(definition.input_schema)
-            raise ToolDefinitionError(
-                f"{place}: effect {effect.kind.value!r} has the target {effect.target!r}, which "
-                f"is not an argument. The arguments are {names_for_message(known)}."
-            )
-
-
-def _without_schema(input_type: Any, error: PydanticUserError) -> str:
-    """Name the field that has no JSON schema: pydantic names only the type that it cannot do."""
-    from .._schema.input_model import FnInput
-    from .._schema.json_schema import input_schema_of
-
-    # pydantic says that it cannot make a schema of `Callable`, and not where that stands. So each
-    # field is tried alone, and the first that fails is named.
-    is_ours = issubclass(input_type, FnInput) if isinstance(input_type, type) else False
-    for name, field in getattr(input_type, "model_fields", {}).items():
-        shown = (field.alias or name) if is_ours else name
-        probe: Any = {"probe": (field.annotation, field)}
-        try:
-            input_schema_of(create_model("Probe", **probe))
-        except PydanticUserError as found:
-            skip = f"`skip=({shown!r},)` or `Annotated[..., Skip()]`"
-            hide = f", or hide the parameter from the model with {skip}" if is_ours else ""
-            return (
-                f"{'parameter' if is_ours else 'field'} `{shown}` of type "
-                f"`{type_name(field.annotation)}` has no JSON schema ({reason_of(found)}). Use a "
-                f"type that JSON can carry{hide}."
-            )
-    return f"its arguments have no JSON schema ({reason_of(error)}). Use types that JSON can carry."
-
-
 def fn_spec(tool: Any, frame: FrameType | None) -> AnySpec:
     """Make the specification of a decorated function.
 
@@ -210,11 +117,12 @@ def fn_spec(tool: Any, frame: FrameType | None) -> AnySpec:
     qualname: str = tool.__qualname__
     place = f"Tool function `{qualname}`"
     if input_type is not None:
-        _check_input(place, signature, input_type)
+        check_input(place, signature, input_type)
     # `web_search` becomes `WebSearchInput`, and its calls `WebSearchInputCall`.
     words = re.findall(r"[^\W_]+", function.__name__)
     input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
-    arguments, fields = _arguments(tool, input_name, signature, options.strict)
+    named = ModelName(input_name, tool.__module__, qualname)
+    arguments, fields = function_arguments(named, signature, strict=options.strict)
     if fields is None:
         input_name = arguments.type.__name__
         # The class is described where it is: for the tool, or else for its input.
@@ -235,91 +143,6 @@ def fn_spec(tool: Any, frame: FrameType | None) -> AnySpec:
         named=(input_name, function.__module__, qualname),
     )
     return made
-
-
-def _arguments(
-    tool: Any, name: str, signature: Signature, strict: bool
-) -> tuple[Arguments, dict[str, str] | None]:
-    """Return what decodes the input, and each parameter's field; None if one is the input."""
-    parameters = signature.parameters
-
-    def model() -> type[FnInput]:
-        from .._schema.input_model import build_input_model
-
-        return build_input_model(
-            name,
-            parameters,
-            fields,
-            module=tool.__module__,
-            qualname=f"{tool.__qualname__}.Input",
-            strict=strict,
-        )
-
-    # Plain types, such as str and list[int], are described and decoded without a pydantic model,
-    # which is then made only if somebody asks for `Input`.
-    schema = plain_schema(parameters)
-    if schema is not None:
-        fields = {parameter.name: parameter.name for parameter in parameters}
-        return PlainArguments(schema, model), fields
-    # Making the first pydantic model costs as much as importing pydantic.
-    from pydantic.fields import FieldInfo
-
-    from .._schema.input_model import field_names, sole_input
-
-    if sole_input(parameters) is not None:
-        return _sole_argument(f"Tool function `{tool.__qualname__}`", signature, strict), None
-    fields = field_names(parameters)
-    plain = all(
-        is_plain(Annotated[each.annotation, each.default])
-        if isinstance(each.default, FieldInfo)
-        else is_plain(each.annotation)
-        for each in parameters
-    )
-    return Arguments(model(), strict=strict, is_plain=plain), fields
-
-
-def _check_input(place: str, signature: Signature, input_type: object) -> None:
-    """Make sure that the one visible parameter is what `input=` says.
-
-    Raises:
-        ToolDefinitionError: Its type is another, or there are more parameters.
-    """
-    said = f"{place}: `input={type_name(input_type)}`"
-    if not signature.parameters:
-        raise ToolDefinitionError(
-            f"{said} names the type of the input, but no parameter is visible to the model. Give "
-            "one that type."
-        )
-    for parameter in signature.parameters:
-        annotation = parameter.annotation
-        # `Annotated[SearchArgs, Field(...)]` is `SearchArgs` to whoever wrote `input=SearchArgs`.
-        plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-        if plain != input_type:
-            raise ToolDefinitionError(
-                f"{said} is the whole input, but parameter `{parameter.name}` of type "
-                f"`{type_name(plain)}` is visible to the model as well. Hide it with "
-                f"`skip=({parameter.name!r},)`, or leave `input=` out."
-            )
-    from .._schema.input_model import sole_input
-
-    if sole_input(signature.parameters) is None:
-        raise ToolDefinitionError(
-            f"{said} is not the whole input of the function. Let one parameter, without a default, "
-            "have that type: a pydantic model, a dataclass or a `TypedDict`."
-        )
-
-
-def _sole_argument(place: str, signature: Signature, strict: bool) -> Arguments:
-    parameter = signature.parameters[0]
-    try:
-        return Arguments(parameter.annotation, strict=strict)
-    except NameError:
-        raise
-    except Exception as error:
-        raise ToolDefinitionError(
-            f"{place}: parameter `{parameter.name}` of type `{type_name(parameter.annotation)}` "
-            f"has no schema ({reason_of(error)}). Use types that pydantic knows."
-        ) from error
 
 
 def _local_names(tool: Any, frame: FrameType | None) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Never, NoReturn, Un
 
 from .._call.selector import AnySelector, Selector, selector_type
 from .._call.spec import PLAIN, UNSET, AnySpec, Condition, MemberOptions
-from .._schema.stand_in import is_plain, is_sendable, stand_in
+from .._schema.stand_in import check_names
 from .._text.escaping import did_you_mean, escape_unprintable, names_for_message, quoted
 from .._text.json import shorten
 from .._text.on_demand import ONCE
@@ -563,7 +563,8 @@ def _settle(
                 "`toolset(..., prefix=...)`."
             )
     if origin is None:
-        _check_names(toolset.__qualname__, by_name)
+        paths = {name: ".".join(each.path) for name, each in by_name.items()}
+        check_names(f"Toolset `{toolset.__qualname__}`", paths)
     values: dict[str, object] = {
         "_members": members,
         "_selectors": selectors,
@@ -587,32 +588,6 @@ def _settle(
     }
     for name, value in values.items():
         type.__setattr__(toolset, name, value)
-
-
-def _check_names(toolset: str, by_name: Mapping[str, Selector]) -> None:
-    """Refuse names that cannot be sent, and two tools that could go out under one name.
-
-    Raises:
-        ToolDefinitionError: A name is empty or holds a control or half of a surrogate pair, or the
-            stand-in of one tool's name is the name, or the stand-in, of another.
-    """
-    made: dict[str, str] = {}
-    for name, selector in by_name.items():
-        if is_plain(name):
-            continue
-        place = f"Toolset `{toolset}`: the name {shorten(name)} of {'.'.join(selector.path)}"
-        if not is_sendable(name):
-            raise ToolDefinitionError(
-                f"{place} is empty, or holds a control or half of a surrogate pair. Give the tool "
-                "another, as in `@tool_fn(name=...)`."
-            )
-        goes_out = stand_in(name)
-        other = goes_out if goes_out in by_name else made.setdefault(goes_out, name)
-        if other != name:
-            raise ToolDefinitionError(
-                f"{place} goes out as {goes_out!r} if a provider refuses it, and so does or is "
-                f"the name {shorten(other)} of {'.'.join(by_name[other].path)}. Rename one."
-            )
 
 
 def _reduce(toolset: ToolsetMeta) -> Any:
