@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from ._call.spec import Conditions as Conditions
     from ._call.spec import FnSpec as FnSpec
     from ._call.spec import HasSpec as HasSpec
-    from ._call.spec import MemberOptions as MemberOptions
     from ._call.spec import Rule as Rule
     from ._call.spec import ToolSpec as ToolSpec
     from ._context.context import CallLike as CallLike
@@ -75,7 +74,6 @@ if TYPE_CHECKING:
     from ._round.finished import TextResult as TextResult
     from ._schema.definition import Caller as Caller
     from ._schema.input_model import FnInput as FnInput
-    from ._schema.invocation import Invocation as Invocation
     from ._schema.schema_reader import JsonSchema as JsonSchema
     from ._session.model import AnyModel as AnyModel
     from ._session.model import SyncTurnStream as SyncTurnStream
@@ -92,12 +90,8 @@ if TYPE_CHECKING:
     from ._toolsets.offer import Offered as Offered
     from ._toolsets.stock_tools import ToolSearch as ToolSearch
     from ._toolsets.tool_fn import CallOf as CallOf
-    from ._toolsets.tool_fn import GivingFn as GivingFn
-    from ._toolsets.tool_fn import HidingFn as HidingFn
-    from ._toolsets.tool_fn import HidingFnDecorator as HidingFnDecorator
     from ._toolsets.tool_fn import ModelFn as ModelFn
     from ._toolsets.tool_fn import ModelFnDecorator as ModelFnDecorator
-    from ._toolsets.tool_fn import SentFn as SentFn
     from ._toolsets.tool_fn import ToolFn as ToolFn
     from ._toolsets.tool_fn import ToolFnDecorator as ToolFnDecorator
     from ._transcript.message import MediaType as MediaType
@@ -141,7 +135,6 @@ else:
                 "Conditions",
                 "FnSpec",
                 "HasSpec",
-                "MemberOptions",
                 "Rule",
                 "ToolSpec",
             ),
@@ -166,7 +159,6 @@ else:
             "_round.finished": ("MissingReason", "TextResult"),
             "_schema.definition": ("Caller",),
             "_schema.input_model": ("FnInput",),
-            "_schema.invocation": ("Invocation",),
             "_schema.schema_reader": ("JsonSchema",),
             "_session.model": ("AnyModel", "SyncTurnStream", "TurnStream"),
             "_session.session": ("Restored",),
@@ -176,12 +168,8 @@ else:
             "_toolsets.stock_tools": ("ToolSearch",),
             "_toolsets.tool_fn": (
                 "CallOf",
-                "GivingFn",
-                "HidingFn",
-                "HidingFnDecorator",
                 "ModelFn",
                 "ModelFnDecorator",
-                "SentFn",
                 "ToolFn",
                 "ToolFnDecorator",
             ),

@@ -34,7 +34,7 @@ from .._text.escaping import names_for_message
 from .._text.immutable import Settled
 from .._text.json import is_mapping, shorten
 from .._toolsets.hook_names import HOOK_KINDS, Phase
-from .._toolsets.toolset_meta import ToolsetMeta
+from .._toolsets.toolset_meta import ToolsetMeta, members_of
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult
 from ..errors import HookError, MisuseError
@@ -429,8 +429,8 @@ def _misplaced(toolset: ToolsetMeta, given: Any) -> MisuseError:
         "To add the hooks of a hook set of this toolset, write `hooks.extend(other)`; for a "
         "policy, `hooks.register_hooks(policy)`."
     )
-    for key, member in toolset._members.items():
-        if isinstance(member, ToolsetMeta) and member._origin is of:
+    for key, member in members_of(toolset).by_key.items():
+        if isinstance(member, ToolsetMeta) and members_of(member).origin is of:
             remedy = f"Write `{name}.HookSet({key}=...)`."
             break
     return MisuseError(
@@ -465,15 +465,16 @@ class HookPlaces(Settled, Generic[T]):
         self._placed: dict[AnySelector, tuple[PhaseHooks, ...]] = {}
         self._deciding: dict[AnySelector, tuple[object, *_Deciding]] = {}
         hook_set: Any = type(self)
-        for key, member in own._members.items():
+        for key, member in members_of(own).by_key.items():
             if isinstance(member, AnySelector):
                 self._tools[key] = PhaseHooks()
                 continue
-            inner: Any = nested.pop(key) if key in nested else hook_set(member._origin)
-            if getattr(inner, "_toolset", None) is not member._origin:
+            origin = members_of(member).origin
+            inner: Any = nested.pop(key) if key in nested else hook_set(origin)
+            if getattr(inner, "_toolset", None) is not origin:
                 raise HookError(
                     f"{own.__qualname__}.HookSet({key}=...) takes a hook set of "
-                    f"{member._origin.__qualname__}, not {shorten(inner)}."
+                    f"{origin.__qualname__}, not {shorten(inner)}."
                 )
             self._groups[key] = inner
         if nested:
@@ -508,11 +509,12 @@ class HookPlaces(Settled, Generic[T]):
         # A member and the class it was made of share `_origin`. A toolset that was named through an
         # outer one, as `App.data`, is a subclass of that origin, and stands for its own path alone.
         own = member or self._toolset
-        if own._origin is given._origin and (issubclass(own, given) or issubclass(given, own)):
+        is_same = members_of(own).origin is members_of(given).origin
+        if is_same and (issubclass(own, given) or issubclass(given, own)):
             yield self
             return
         for key, inner in self._groups.items():
-            group: Any = own._members[key]
+            group: Any = members_of(own).by_key[key]
             yield from inner._groups_for(given, group)
 
     def _paired(self, other: HookPlaces[Any]) -> Iterator[tuple[PhaseHooks, PhaseHooks]]:
@@ -561,7 +563,7 @@ class HookPlaces(Settled, Generic[T]):
     def _find_places(self, selector: AnySelector) -> Iterator[PhaseHooks]:
         member = selector._reaches(self._toolset)
         if selector.toolset is None:
-            member = self._toolset._by_name.get(selector.name)
+            member = members_of(self._toolset).by_name.get(selector.name)
             if member is not None and member.spec is not selector.spec:
                 member = None
         if member is None:

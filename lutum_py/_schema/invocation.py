@@ -11,15 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import CoroutineType, MethodType
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 from .._text.escaping import names_for_message
-from .._text.immutable import SetOnce, settle
 from ..errors import MisuseError
 from .signature import REQUIRED, Parameter, Signature, read_others, signature_of
 
 
-class Invocation(SetOnce):
+class Invocation:
     """Know how to call one function: which argument goes where, and what the caller must add.
 
     Args:
@@ -30,27 +29,28 @@ class Invocation(SetOnce):
 
     Attributes:
         fields: The field of each visible parameter; the parameter itself if it is the input.
+        whole: The visible parameter that is the input; None if it is made of fields.
+        required: The hidden parameters without a default.
         is_as_is: Whether the fields of the input are the keyword arguments of the function, and all
             of them, unless more is passed: such a function is called straight, also elsewhere.
     """
 
     __slots__ = (
-        *("_fields", "_is_as_is", "_is_handler", "_signature", "annotations", "context", "fields"),
-        *("function", "hidden", "is_async", "positional", "required", "whole"),
+        *("annotations", "context", "fields", "function", "hidden", "is_as_is", "is_async"),
+        *("is_handler", "positional", "required", "signature", "whole"),
     )
-    _way: ClassVar[str] = "it is read of a function. Declare the tool with another function."
-    is_as_is: bool
 
     def __init__(
         self,
         function: Callable[..., Any],
         signature: Signature,
         fields: Mapping[str, str] | None,
+        *,
+        is_handler: bool = False,
     ) -> None:
         self.function: Callable[..., Any] = function
-        self._signature = signature
-        self._fields = fields
-        self._is_handler = False
+        self.signature = signature
+        self.is_handler = is_handler
         self.is_async: bool = signature.is_async
         self.context: str | None = signature.context
         self.hidden: Mapping[str, object] = signature.hidden
@@ -64,7 +64,7 @@ class Invocation(SetOnce):
             n for n, default in signature.hidden.items() if default is REQUIRED
         )
         # Nothing renamed, hidden or positional: the fields are the keyword arguments.
-        self._is_as_is = (
+        self.is_as_is = (
             fields is not None
             and not signature.positional
             and not signature.hidden
@@ -89,7 +89,7 @@ class Invocation(SetOnce):
             positional, fields = tuple(visible), None
         else:
             visible, positional = [*own.annotations], own.positional
-            fields = own._fields
+            fields = own.own_fields
         hidden, context, is_async = read_others(function, [*visible, *names[: len(positional)]])
         if own is not None:
             if own.context is not None:
@@ -104,13 +104,16 @@ class Invocation(SetOnce):
             output=Any,
             is_async=is_async,
         )
-        made = cls(function, signature, fields)
-        made._is_handler = True
-        return made
+        return cls(function, signature, fields, is_handler=True)
+
+    @property
+    def own_fields(self) -> Mapping[str, str] | None:
+        """The field for each visible parameter; None if the input as a whole is the one."""
+        return self.fields if self.whole is None else None
 
     def bound_to(self, instance: object) -> Invocation | None:
         """Say how to call the function as a method of an instance; None if it is not one."""
-        own = self._signature
+        own = self.signature
         name = next(iter(signature_of(self.function).parameters), None)
         if name not in own.hidden:
             return None
@@ -119,7 +122,7 @@ class Invocation(SetOnce):
             hidden={other: hidden for other, hidden in own.hidden.items() if other != name},
             positional=tuple(other for other in own.positional if other != name),
         )
-        return Invocation(MethodType(self.function, instance), signature, self._fields)
+        return Invocation(MethodType(self.function, instance), signature, self.own_fields)
 
     def start(self, call: object, input: object, skipped: dict[str, object]) -> Any:
         """Call the function: gives its output, or an awaitable of it where it is async.
@@ -154,9 +157,9 @@ class Invocation(SetOnce):
 
     def arguments_of(self, input: object) -> dict[str, Any]:
         """Return what the model filled in, by the parameters of the function."""
-        if self._fields is None:
+        if self.whole is not None:
             return dict.fromkeys(self.annotations, input)
-        return {name: getattr(input, field) for name, field in self._fields.items()}
+        return {name: getattr(input, field) for name, field in self.fields.items()}
 
     def unfit(
         self, function: Callable[..., object], names: Mapping[str, str] | None = None
@@ -199,9 +202,9 @@ class Invocation(SetOnce):
                 f"These are not arguments of tool `{tool}`: {error}. What the model fills in: "
                 f"{names_for_message(visible)}."
             ) from None
-        if self._fields is None:
-            return given[visible[0]]
-        return {field: given[name] for name, field in self._fields.items() if name in given}
+        if self.whole is not None:
+            return given[self.whole]
+        return {field: given[name] for name, field in self.fields.items() if name in given}
 
     def input_with(self, tool: str, input: object, changes: Mapping[str, object]) -> Any:
         """Make the same of an input in which some arguments are changed.
@@ -215,9 +218,9 @@ class Invocation(SetOnce):
                 f"`{tool}`. What the model fills in: {names_for_message(self.annotations)}."
             )
         arguments = {**self.arguments_of(input), **changes}
-        if self._fields is None:
-            return arguments[next(iter(self.annotations))]
-        return {field: arguments[name] for name, field in self._fields.items()}
+        if self.whole is not None:
+            return arguments[self.whole]
+        return {field: arguments[name] for name, field in self.fields.items()}
 
     def check(self, call: Any, skipped: dict[str, Any]) -> None:
         """Make sure that what the model does not fill in is given, and nothing else.
@@ -247,7 +250,7 @@ class Invocation(SetOnce):
 
     def _run(self, given: str = "", *, sync: bool = False) -> str:
         """Write what a program says to have a call run."""
-        if self._is_handler:
+        if self.is_handler:
             run = "run.call_sync" if sync else "run"
             return f"{run}(call, {given})" if given else f"{run}(call)"
         return f"call.{'call_sync' if sync else 'call'}({given})"
@@ -289,5 +292,3 @@ class Invocation(SetOnce):
             f"`{self._run(sync=True)}`, or `asyncio.run({self._run()})` outside of a loop."
         )
 
-
-settle(Invocation, Invocation._way, "is_as_is")

@@ -83,19 +83,19 @@ class Toolset(metaclass=ToolsetMeta):
             MisuseError: A hook set came without a name.
             HookError: There is no such member, or the hook set belongs to another toolset.
         """
-        made: _HookSet[Self] = _hook_set()(cls._origin, *misplaced, **nested)
+        made: _HookSet[Self] = _hook_set()(cls._members.origin, *misplaced, **nested)
         return made
 
     @classmethod
     def Handlers(cls) -> _Handlers[Self]:  # noqa: N802 - makes one
         """Make an empty table of handlers for the tools of this toolset."""
-        made: _Handlers[Self] = _handlers()(cls._origin)
+        made: _Handlers[Self] = _handlers()(cls._members.origin)
         return made
 
     @classmethod
     def definitions(cls) -> tuple[ToolDef, ...]:
         """Return the definitions of all tools, those that are off included."""
-        return cls._offer.all.definitions
+        return cls._members.offer.all.definitions
 
     @classmethod
     def definitions_for(cls, selectors: Iterable[AnySelector | str]) -> tuple[ToolDef, ...]:
@@ -104,12 +104,12 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             UnknownToolError: One of them is not a tool of this toolset.
         """
-        return cls._offer.only(selectors).definitions
+        return cls._members.offer.only(selectors).definitions
 
     @classmethod
     def default_selectors(cls) -> tuple[_Selector[Any, Any], ...]:
         """Return the tools that are on."""
-        return cls._offer.default.selectors
+        return cls._members.offer.default.selectors
 
     @classmethod
     def loaded_tools(
@@ -133,7 +133,7 @@ class Toolset(metaclass=ToolsetMeta):
         """
         from .._toolsets.offer import loaded_from
 
-        return loaded_from(cls._offer, said)
+        return loaded_from(cls._members.offer, said)
 
     @classmethod
     def select(cls, selector: AnySelector | str) -> tuple[_Selector[Any, Any], ...]:
@@ -144,7 +144,7 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             UnknownToolError: There is none.
         """
-        return cls._find(selector)
+        return cls._members.find(selector)
 
     @classmethod
     def parse_tool_call(cls, metadata: ToolMetadata) -> AnyToolCall:
@@ -157,12 +157,13 @@ class Toolset(metaclass=ToolsetMeta):
         try:
             # Tried rather than asked: nearly every name is a tool's, and a name that goes out as
             # another is looked for only where that fails.
-            selector = cls._by_name[metadata.name]
+            selector = cls._members.by_name[metadata.name]
         except KeyError:
-            name = own_name(metadata.name, cls._by_name)
-            if name not in cls._by_name:
-                raise cls._unknown(name, by_model=True) from None
-            return cls._by_name[name]._decode(replace(metadata, name=name))
+            members = cls._members
+            name = own_name(metadata.name, members.by_name)
+            if name not in members.by_name:
+                raise members.unknown(name, by_model=True) from None
+            return members.by_name[name]._decode(replace(metadata, name=name))
         except AttributeError:
             raise MisuseError(
                 f"parse_tool_call takes a ToolMetadata, not {shorten(metadata)}. Make one with "
@@ -209,7 +210,7 @@ class Toolset(metaclass=ToolsetMeta):
                 of the answer.
         """
         try:
-            offer = cls._offer
+            offer = cls._members.offer
             offered = offer.default if available is None else offer.resolve(available)
         except UnknownToolError as error:
             # The name came from the program here, not from the model.

@@ -25,7 +25,7 @@ from .._toolsets.offer import (
     ToolRequirement,
     offered_in,
 )
-from .._toolsets.toolset_meta import ToolsetMeta
+from .._toolsets.toolset_meta import ToolsetMeta, members_of
 from .._transcript.request import Cache, DeferredTools, TurnRequest, plain_request
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 from .model import AnyModel, Prepared, SpokenIn, SyncTurnStream, TurnStream, no_answer, no_model
@@ -144,10 +144,11 @@ class _Builder(Generic[Taken]):
     def prepare(self) -> Prepared:
         """Work out the request, from what was said and the toolset alone."""
         session, toolset, choice = self._session, self._toolset, self._choice
+        offer = members_of(toolset).offer
         # Nearly every turn of a loop says nothing special. This way there is nothing to check, and
         # what the toolset offers is worked out once and shared.
         if not choice and not self._generation:
-            offered = offered_in(toolset._offer, session.transcript)
+            offered = offered_in(offer, session.transcript)
             items = session._request_items()
             request = plain_request(items, offered.definitions, offered.deferred)
             return Prepared(session, toolset, offered, request, False)
@@ -155,15 +156,13 @@ class _Builder(Generic[Taken]):
         generation = dict(self._generation)
         items = session._request_items(generation.pop("view", None))
         try:
-            offered = offered_in(toolset._offer, session.transcript, choice.get("available"))
-            definitions = toolset._offer.describe(
-                offered.definitions, choice.get("descriptions", ())
-            )
+            offered = offered_in(offer, session.transcript, choice.get("available"))
+            definitions = offer.describe(offered.definitions, choice.get("descriptions", ()))
             requirement = choice.get("requirement", _OPTIONAL)
             if answer is not None and answer.by == "tool" and not requirement.selector:
                 tool_choice = requirement.choice
             else:
-                tool_choice = toolset._offer.choose(offered, requirement)
+                tool_choice = offer.choose(offered, requirement)
         except UnknownToolError as error:
             # The name came from the program here, not from the model.
             raise ToolConstraintError(f"The turn cannot be asked for: {error}") from error

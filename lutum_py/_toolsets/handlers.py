@@ -31,7 +31,7 @@ from .._text.immutable import Settled
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
-from .toolset_meta import ToolsetMeta
+from .toolset_meta import ToolsetMeta, members_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -133,7 +133,7 @@ class Handlers(Settled, Generic[T]):
             # A bound view makes handlers of its origin, whose own member is meant.
             selector = selector._reaches(self._toolset) or selector
         try:
-            members = self._toolset._find(selector)
+            members = members_of(self._toolset).find(selector)
         except UnknownToolError as error:
             raise MisuseError(f"A handler cannot be registered: {error}") from error
 
@@ -214,7 +214,7 @@ class Handlers(Settled, Generic[T]):
         toolset = self._toolset
         member = call.selector._reaches(toolset)
         if call.selector.toolset is None:
-            member = toolset._by_name.get(call.name)
+            member = members_of(toolset).by_name.get(call.name)
         if member is None or member.spec is not call.spec:
             raise MisuseError(
                 f"These are handlers of {toolset.__qualname__}, and tool `{call.name}` (call "

@@ -30,7 +30,7 @@ from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:
     from .._text.bm25 import Bm25
-    from .toolset_meta import ToolsetMeta
+    from .toolset_meta import Members
 
 Named: TypeAlias = "AnySelector | str"
 """A tool: by its selector, or by its wire name."""
@@ -194,11 +194,12 @@ class Offer:
         index: What the deferred tools are found by, once somebody looked.
     """
 
-    def __init__(self, toolset: ToolsetMeta, selectors: tuple[Selector, ...]) -> None:
+    def __init__(self, members: Members) -> None:
         # Worked out when the toolset is first used, and kept: a turn asks for `default` each time.
+        selectors = members.selectors
         on = tuple(selector for selector in selectors if not selector.is_off)
         offered = OfferedTools(selectors)
-        self._toolset = toolset
+        self._members = members
         self.all = offered
         self.default = offered if len(on) == len(selectors) else OfferedTools(on)
         self.deferred = OfferedTools(tuple(each for each in selectors if each.is_deferred))
@@ -236,7 +237,7 @@ class Offer:
         """Return exactly these tools, each once."""
         chosen: dict[str, Selector] = {}
         for each in _listed(named):
-            for selector in self._toolset._find_all(each):
+            for selector in self._members.find_all(each):
                 chosen[selector.name] = selector
         # In the order of declaration, whatever order they were named in: a list of tools that
         # changes its order from turn to turn would lose the provider's cache each time.
@@ -257,7 +258,7 @@ class Offer:
             )
         if requirement.selector is not None:
             try:
-                members = self._toolset._find(requirement.selector)
+                members = self._members.find(requirement.selector)
             except UnknownToolError as error:
                 raise ToolConstraintError(
                     f"The turn requires a tool that is not there: {error}"
@@ -295,7 +296,7 @@ class Offer:
         """
         texts: dict[str, str] = {}
         for named, text in pairs_of(descriptions):
-            for selector in self._toolset._find(named):
+            for selector in self._members.find(named):
                 texts[selector.name] = text
         if not texts:
             return definitions
@@ -342,7 +343,9 @@ def offered_definitions(
         available: Which of its tools; those that are on by default.
         descriptions: Descriptions that hold for this turn.
     """
-    offer: Offer = toolset._offer
+    from .toolset_meta import members_of
+
+    offer = members_of(toolset).offer
     return offer.describe(offer.resolve(available).definitions, descriptions)
 
 
@@ -352,7 +355,7 @@ class NotOnOffer:
     A model sends as many of these as it likes, so what they share is worked out once.
 
     Args:
-        toolset: The toolset that the calls are read with.
+        members: Those of the toolset that the calls are read with.
         offered: The tools that were on offer.
         names: The names that may have been called.
         dialect: The name of the dialect that the calls came in, if they did in one.
@@ -360,7 +363,7 @@ class NotOnOffer:
 
     def __init__(
         self,
-        toolset: ToolsetMeta,
+        members: Members,
         offered: OfferedTools,
         names: Iterable[str],
         dialect: str | None = None,
@@ -368,7 +371,7 @@ class NotOnOffer:
         # The model reads names as they went out to it, but may have called a tool by its own name.
         module = dialect_named(dialect)
         self._sent: Callable[[str], str] = str if module is None else module.wire_name
-        self._toolset = toolset
+        self._members = members
         self._offered = offered
         self._names = names
 
@@ -393,7 +396,7 @@ class NotOnOffer:
 
     def issue(self, metadata: ToolMetadata) -> RecoverableToolCallIssue:
         """Say what is wrong with one call."""
-        known = self._toolset._by_name.get(metadata.name)
+        known = self._members.by_name.get(metadata.name)
         name = quoted(metadata.name if known is None else self._sent(metadata.name))
         if known is not None and known.is_deferred and self._searches:
             text = (
@@ -403,7 +406,7 @@ class NotOnOffer:
             )
             return RecoverableToolCallIssue(metadata, "not_available", text)
         if known is not None:
-            is_unfound = known.is_deferred and not self._toolset._offer.searches
+            is_unfound = known.is_deferred and not self._members.offer.searches
             why = " It is deferred, and there is no search that loads it." if is_unfound else ""
             text = (
                 f"Tool {name} is not available in this turn, so it was not run.{why} "

@@ -23,7 +23,7 @@ from .._text.json import is_object, is_whole, shorten
 from .._transcript.result_cap import READER, ResultStore, check_bound, check_store, head_of
 from ..errors import MisuseError, NotFound, ToolDefinitionError
 from .tool_fn import ToolFn, tool_fn
-from .toolset_meta import ToolsetMeta
+from .toolset_meta import ToolsetMeta, members_of
 
 _SUMMARY = 200
 """Characters of the description of a found tool that the model is shown, at most."""
@@ -62,7 +62,7 @@ def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Select
     MisuseError.check("search_tools", "query", "a text", query, str)
     if not _is_count(limit):
         raise MisuseError.of_field("search_tools", "limit", "a positive whole number", limit)
-    offer = toolset._offer
+    offer = members_of(toolset).offer
     deferred = offer.deferred
     # Not under a lock: two threads make the same index at worst.
     offer.index = index = offer.index or Bm25(map(_parts_of, deferred.definitions))
@@ -203,8 +203,8 @@ class _Searching(Invocation):
     __slots__ = ("_limit",)
 
     def __init__(self, own: Invocation, limit: int) -> None:
-        super().__init__(own.function, own._signature, own._fields)
-        self._is_as_is = False  # the function is never called straight: `start` is asked each time
+        super().__init__(own.function, own.signature, own.own_fields)
+        self.is_as_is = False  # the function is never called straight: `start` is asked each time
         self._limit = limit
 
     def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:

@@ -20,7 +20,7 @@ from .._schema.schema_reader import merged_part
 from .._session.toolset import Toolset
 from .._text.json import compact_json, cut
 from .._toolsets.offer import ToolAvailability
-from .._toolsets.toolset_meta import ToolsetMeta
+from .._toolsets.toolset_meta import ToolsetMeta, members_of
 from .._transcript.result_cap import ResultCap
 from ..dialects import DIALECTS
 from ..dialects._facts import facts_of
@@ -45,13 +45,13 @@ def report_on(toolset: type[Toolset], reference: str) -> dict[str, Any]:
         Plain JSON data; its keys are documented in the page on the command line.
     """
     # Paths begin at the toolset that was named: of `app:Desk.mail`, the tool `mail.send` is `send`.
-    start = len(toolset._path)
+    start = len(members_of(toolset).path)
     tools = [_reported(selector, start) for selector in toolset]
     return {
         "format": "lutum_py.inspect",
         "version": 1,
         "toolset": reference,
-        "name": toolset._origin.__qualname__,
+        "name": members_of(toolset).origin.__qualname__,
         "description": (toolset.__doc__ or "").strip(),
         "tools": tools,
         "groups": list(_reported_groups(toolset, start)),
@@ -73,11 +73,11 @@ def _tokens(tools: Iterable[dict[str, Any]]) -> int:
 
 def _reported_groups(toolset: ToolsetMeta, start: int) -> Iterable[dict[str, Any]]:
     """Describe each nested toolset, the outer ones first."""
-    for member in toolset._members.values():
+    for member in members_of(toolset).by_key.values():
         if not isinstance(member, AnySelector):
             yield {
-                "path": ".".join(member._path[start:]),
-                "name": member._origin.__qualname__,
+                "path": ".".join(members_of(member).path[start:]),
+                "name": members_of(member).origin.__qualname__,
                 "description": (member.__doc__ or "").strip(),
                 "on": any(not selector.is_off for selector in member),
                 "deferred": any(selector.is_deferred for selector in member),

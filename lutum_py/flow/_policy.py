@@ -365,7 +365,7 @@ class Policy(Settled):
 
     def _find(self, named: Named) -> tuple[AnySelector, ...]:
         try:
-            found: tuple[AnySelector, ...] = self._toolset._find(named)
+            found: tuple[AnySelector, ...] = self._toolset.select(named)
         except UnknownToolError as error:
             raise HookError(f"A policy names a tool that is not there: {error}") from error
         return found

@@ -15,7 +15,7 @@ from .. import Handlers, ToolAvailability, Toolset
 from .._hooks.registered_hook import HookPlaces
 from .._text.escaping import names_for_message
 from .._text.json import shorten
-from .._toolsets.toolset_meta import ToolsetMeta
+from .._toolsets.toolset_meta import ToolsetMeta, members_of
 from ..errors import InvalidValueError, MisuseError
 from ..execution._settings import Settings, check_flag, check_function
 from ..typing import AnySelector, Available, Hooks
@@ -112,8 +112,8 @@ def create_server(
         )
     if available is None:
         # Clients look for tools by themselves: there is nothing to be loaded first.
-        available = ToolAvailability.default_plus(given._offer.deferred.selectors)
-    offered = given._offer.resolve(available)
+        available = ToolAvailability.default_plus(members_of(given).offer.deferred.selectors)
+    offered = members_of(given).offer.resolve(available)
     _check_hooks(hooks, offered.selectors)
     _check_served(toolset, offered.selectors, handlers, skipped)
     serving = Serving(

@@ -261,14 +261,7 @@ def test_pairs_of_sound_parameters_that_fail_together() -> None:
     """A model that fails as a whole is told as such."""
     sound = (Parameter("a", int, REQUIRED, None),)
     with pytest.raises(ToolDefinitionError, match=r"Tool function `f` cannot become a tool: "):
-        build_input_model(
-            "X",
-            sound,
-            {"a": "model_config"},
-            module=__name__,
-            qualname="f.Input",
-            strict=False,
-        )
+        build_input_model(ModelName("X", __name__, "f"), sound, {"a": "model_config"}, strict=False)
 
 
 def test_a_handler_may_have_a_generated_signature() -> None:

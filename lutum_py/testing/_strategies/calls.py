@@ -31,7 +31,7 @@ from ..._text.json import (
     is_whole,
     shorten,
 )
-from ..._toolsets.toolset_meta import ToolsetMeta
+from ..._toolsets.toolset_meta import ToolsetMeta, members_of
 from ...dialects._schema.nodes import conjoined
 from ...errors import InvalidArgumentsError, InvalidValueError, MisuseError
 from ...typing import AnySelector, Available, JsonSchema
@@ -550,7 +550,7 @@ class CallStrategies:
     ) -> None:
         self._toolset = toolset
         self._odd_names = odd_names
-        self._offered = toolset._offer.resolve(available)
+        self._offered = members_of(toolset).offer.resolve(available)
         # By wire name: those of the user, and the others once they are asked for.
         self._arguments: dict[str, st.SearchStrategy[Any]] = {}
         # A selector of a nested toolset may stand for several tools: each gets the strategy.
