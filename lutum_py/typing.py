@@ -57,14 +57,14 @@ if TYPE_CHECKING:
     from ._hooks.capability_gate import GatePolicy as GatePolicy
     from ._hooks.registered_hook import AfterVerdict as AfterVerdict
     from ._hooks.registered_hook import ArgsHookDecorator as ArgsHookDecorator
+    from ._hooks.registered_hook import ArgsHookFunction as ArgsHookFunction
     from ._hooks.registered_hook import CallGate as CallGate
-    from ._hooks.registered_hook import Fits as Fits
-    from ._hooks.registered_hook import FitsTwo as FitsTwo
     from ._hooks.registered_hook import GateDecorator as GateDecorator
     from ._hooks.registered_hook import GateVerdict as GateVerdict
-    from ._hooks.registered_hook import Gives as Gives
     from ._hooks.registered_hook import HookDecorator as HookDecorator
+    from ._hooks.registered_hook import HookFunction as HookFunction
     from ._hooks.registered_hook import SharedHookDecorator as SharedHookDecorator
+    from ._hooks.registered_hook import SharedHookFunction as SharedHookFunction
     from ._round.ending import ResultLike as ResultLike
     from ._round.events import Ancestor as Ancestor
     from ._round.events import CallEventKind as CallEventKind
@@ -82,12 +82,10 @@ if TYPE_CHECKING:
     from ._session.turn import Turn as Turn
     from ._session.turn import TurnWithAnswer as TurnWithAnswer
     from ._session.turn import TurnWithTools as TurnWithTools
-    from ._toolsets.handlers import Handles as Handles
-    from ._toolsets.handlers import HandlesArgs as HandlesArgs
+    from ._toolsets.handlers import ArgsHandlerDecorator as ArgsHandlerDecorator
+    from ._toolsets.handlers import HandlerDecorator as HandlerDecorator
     from ._toolsets.offer import Available as Available
     from ._toolsets.offer import Descriptions as Descriptions
-    from ._toolsets.offer import Named as Named
-    from ._toolsets.offer import Offered as Offered
     from ._toolsets.stock_tools import ToolSearch as ToolSearch
     from ._toolsets.tool_fn import CallOf as CallOf
     from ._toolsets.tool_fn import ModelFn as ModelFn
@@ -146,11 +144,11 @@ else:
                 "AfterVerdict",
                 "ArgsHookDecorator",
                 "CallGate",
-                "Fits",
-                "FitsTwo",
+                "HookFunction",
+                "SharedHookFunction",
                 "GateDecorator",
                 "GateVerdict",
-                "Gives",
+                "ArgsHookFunction",
                 "HookDecorator",
                 "SharedHookDecorator",
             ),
@@ -163,8 +161,8 @@ else:
             "_session.model": ("AnyModel", "SyncTurnStream", "TurnStream"),
             "_session.session": ("Restored",),
             "_session.turn": ("Turn", "TurnWithAnswer", "TurnWithTools"),
-            "_toolsets.handlers": ("Handles", "HandlesArgs"),
-            "_toolsets.offer": ("Available", "Descriptions", "Named", "Offered"),
+            "_toolsets.handlers": ("HandlerDecorator", "ArgsHandlerDecorator"),
+            "_toolsets.offer": ("Available", "Descriptions"),
             "_toolsets.stock_tools": ("ToolSearch",),
             "_toolsets.tool_fn": (
                 "CallOf",

@@ -144,7 +144,6 @@ EXCEPTIONS: Final = {
     "OpenAIChat": DERIVED,
     "OpenAIResponses": DERIVED,
     "CallOf": "gives each function its class of calls, and has no attributes",
-    "HidingFn": "a `ToolFn`, for type checkers",
 }
 
 

@@ -338,7 +338,7 @@ GateVerdict: TypeAlias = Block | Suspend | Complete[Output] | ToolResult | None
 """What a gate returns."""
 
 
-class Fits(Protocol[Asked, Answer_co, Written, Returned_co]):
+class HookFunction(Protocol[Asked, Answer_co, Written, Returned_co]):
     """A function that is called in one way, sync or async, and was written in its own."""
 
     @overload
@@ -349,10 +349,10 @@ class Fits(Protocol[Asked, Answer_co, Written, Returned_co]):
     def __call__(self, *args: Written.args, **kwargs: Written.kwargs) -> Returned_co: ...
 
 
-class FitsTwo(  # type: ignore[misc]  # two answers that overlap: mypy takes them for invariant
+class SharedHookFunction(  # type: ignore[misc]  # two answers that overlap: mypy takes them for invariant
     Protocol[Asked, Answer_co, Asked2, Answer2_co, Written, Returned_co]
 ):
-    """The same as `Fits`, of a function that reviews two tools."""
+    """The same as `HookFunction`, of a function that reviews two tools."""
 
     @overload
     def __call__(
@@ -366,7 +366,7 @@ class FitsTwo(  # type: ignore[misc]  # two answers that overlap: mypy takes the
     def __call__(self, *args: Written.args, **kwargs: Written.kwargs) -> Returned_co: ...
 
 
-class Gives(Protocol[Asked, Answer_co, Returned_co]):
+class ArgsHookFunction(Protocol[Asked, Answer_co, Returned_co]):
     """A function that is called in the way that it was written, and gives its own verdict."""
 
     @overload
@@ -382,7 +382,9 @@ class Gives(Protocol[Asked, Answer_co, Returned_co]):
 class ArgsHookDecorator(Protocol[Asked, Answer_contra]):
     """Takes a function of a tool's own parameters, and gives it back as it was."""
 
-    def __call__(self, hook: Gives[Asked, Answer_contra, Returned], /) -> Callable[Asked, Returned]:
+    def __call__(
+        self, hook: ArgsHookFunction[Asked, Answer_contra, Returned], /
+    ) -> Callable[Asked, Returned]:
         """Register the function."""
         ...
 
@@ -390,7 +392,9 @@ class ArgsHookDecorator(Protocol[Asked, Answer_contra]):
 class HookDecorator(Protocol[Asked, Answer_contra]):
     """Takes a function that is called so, and gives it back as it was."""
 
-    def __call__(self, hook: Fits[Asked, Answer_contra, Own, Gave], /) -> Callable[Own, Gave]:
+    def __call__(
+        self, hook: HookFunction[Asked, Answer_contra, Own, Gave], /
+    ) -> Callable[Own, Gave]:
         """Register the function."""
         ...
 
@@ -399,7 +403,7 @@ class SharedHookDecorator(Protocol[Asked, Answer_contra, Asked2, Answer2_contra]
     """Takes a function that reviews two tools, and gives it back as it was."""
 
     def __call__(
-        self, hook: FitsTwo[Asked, Answer_contra, Asked2, Answer2_contra, Own, Gave], /
+        self, hook: SharedHookFunction[Asked, Answer_contra, Asked2, Answer2_contra, Own, Gave], /
     ) -> Callable[Own, Gave]:
         """Register the function."""
         ...
@@ -411,9 +415,13 @@ class GateDecorator(Protocol[Asked, Asked2, Answer_contra]):
     @overload
     def __call__(self, hook: Gate, /) -> Gate: ...
     @overload
-    def __call__(self, hook: Fits[Asked, Answer_contra, Own, Gave], /) -> Callable[Own, Gave]: ...
+    def __call__(
+        self, hook: HookFunction[Asked, Answer_contra, Own, Gave], /
+    ) -> Callable[Own, Gave]: ...
     @overload
-    def __call__(self, hook: Fits[Asked2, Answer_contra, Own, Gave], /) -> Callable[Own, Gave]: ...
+    def __call__(
+        self, hook: HookFunction[Asked2, Answer_contra, Own, Gave], /
+    ) -> Callable[Own, Gave]: ...
 
 
 T = TypeVar("T")

@@ -491,12 +491,6 @@ def replaced(data: Any, before: Any, after: Any, whole: Any) -> Any:
     return made
 
 
-def changed_members(before: object, after: object) -> set[str]:
-    """Name the members of a value that are not what they were."""
-    old, new = _by_member(before), _by_member(after)
-    return {name for name, part in new.items() if not same(old.get(name, NOTHING), part)}
-
-
 def _by_member(value: object) -> dict[str, Any]:
     return {str(name): part for name, _, part in _members(value, {})}
 
@@ -878,13 +872,9 @@ class Arguments:
 
     # Inputs and their texts.
 
-    def written(self, value: object) -> bytes | None:
-        """Write an input out whole, to compare it; None if it has no JSON form."""
-        return self._json(value)
-
     def whole(self, value: object) -> InputText:
         """Write an input out whole; one without a JSON form has no text."""
-        json = self._json(value)
+        json = self.written(value)
         if json is None or not self._taken.tracks_unset:
             return InputText(json, is_proven=self.is_faithful)
         if self._taken.is_flat and self.is_faithful and isinstance(value, BaseModel):
@@ -892,7 +882,7 @@ class Arguments:
             unset = tuple([(self._key_of(name),) for name in sorted(names)]) if names else ()
             return InputText(json, unset, is_proven=True)
         if self.is_faithful:  # written twice, which is much faster than to look through it here
-            bare = self._json(value, exclude_unset=True)
+            bare = self.written(value, exclude_unset=True)
             if bare is None or bare == json:
                 return InputText(json, is_proven=True)
             depth = 2 if hasattr(value, "__is_of_function__") else 1
@@ -944,7 +934,8 @@ class Arguments:
         alias: str | None = self.type.model_fields[name].serialization_alias
         return alias if alias is not None and self.keeps_names else name
 
-    def _json(self, value: object, *, exclude_unset: bool = False) -> bytes | None:
+    def written(self, value: object, *, exclude_unset: bool = False) -> bytes | None:
+        """Write an input out, to compare it; None if it has no JSON form."""
         try:
             if self.is_exact:
                 with suppress(PydanticSerializationError):  # of a default, which is left out
@@ -1100,7 +1091,7 @@ class Arguments:
         try:
             written = whole.data
             if written is None:  # a member has no form, and its text may still be there
-                names = changed_members(before.kept, value)
+                names = set(differing(before.kept, value))
                 written = self._dump(value, include=names, warnings=False)
             data = replaced(before.data, before.kept, value, written)
             filler = Filler(has_none)

@@ -424,13 +424,11 @@ class ToolDef(Immutable):
         return self._but(description=description)
 
     def _but(self, **changed: Any) -> ToolDef:
-        made = ToolDef(
+        return ToolDef(
             **{**self._told(), **changed},
-            input_schema=lambda: self.input_schema,
+            input_schema=self.input_schema if self.is_foreign else lambda: self.input_schema,
             output_schema=None if self._output is None else lambda: self.output_schema or {},
         )
-        made._put(is_foreign=self.is_foreign)
-        return made
 
     def _told(self) -> dict[str, Any]:
         slots = ("_capabilities" if name == "capabilities" else name for name in TOLD)
@@ -553,9 +551,8 @@ def without_remarks(schema: object) -> Any:
 
 
 def _restore(data: dict[str, Any], is_foreign: bool) -> ToolDef:
-    made = ToolDef(**data)
-    made._put(is_foreign=is_foreign)
-    return made
+    schema = data.pop("input_schema")
+    return ToolDef(**data, input_schema=schema if is_foreign else lambda: schema)
 
 
 def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Output) -> ToolDef:

@@ -291,4 +291,3 @@ class Invocation:
             f"Tool `{call.name}` (call {call.id!r}) is async: use `await {self._run()}` instead of "
             f"`{self._run(sync=True)}`, or `asyncio.run({self._run()})` outside of a loop."
         )
-

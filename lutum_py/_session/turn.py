@@ -18,8 +18,6 @@ from .._toolsets.answer import Answer, answer_of
 from .._toolsets.offer import (
     Available,
     Descriptions,
-    Named,
-    Offered,
     OfferedTools,
     ToolAvailability,
     ToolRequirement,
@@ -268,7 +266,7 @@ class _Offering(_Builder[Taken]):
         merged = {**self._choice, **choice}
         return type(self)(self._session, self._model, self._generation, self._toolset, merged)
 
-    def available_tools(self, available: Available | Named) -> Self:
+    def available_tools(self, available: Available | AnySelector | str) -> Self:
         """Offer exactly these tools, or what a `ToolAvailability` says.
 
         Args:
@@ -285,7 +283,9 @@ class _Offering(_Builder[Taken]):
         """Offer every tool, also those that are off."""
         return self._choose(available=ToolAvailability.all())
 
-    def available_tools_default_plus(self, selectors: Iterable[Offered]) -> Self:
+    def available_tools_default_plus(
+        self, selectors: Iterable[AnySelector | str | type[object]]
+    ) -> Self:
         """Offer the tools that are on, and these; a nested toolset stands for all its tools."""
         return self._choose(available=ToolAvailability.default_plus(selectors))
 
@@ -297,11 +297,11 @@ class _Offering(_Builder[Taken]):
         """Ask for at least one call."""
         return self.require(ToolRequirement.at_least_one())
 
-    def require_tool(self, selector: Named) -> Self:
+    def require_tool(self, selector: AnySelector | str) -> Self:
         """Ask for a call of this tool."""
         return self.require(ToolRequirement.specific(selector))
 
-    def describe_tool(self, selector: Named, text: str) -> Self:
+    def describe_tool(self, selector: AnySelector | str, text: str) -> Self:
         """Describe a tool otherwise in this turn; the last description of a tool counts."""
         return self.describe_many_tools([(selector, text)])
 

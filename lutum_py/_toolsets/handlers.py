@@ -39,7 +39,7 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 
-class Handles(Protocol[In, Out]):
+class HandlerDecorator(Protocol[In, Out]):
     """Takes a function of a tool's input and gives it back as it was."""
 
     # The first two, without `...`, are for mypy, which takes no lambda for the others.
@@ -61,7 +61,7 @@ class Handles(Protocol[In, Out]):
     ) -> Callable[Concatenate[In, ...], Out | Reply[Out]]: ...
 
 
-class HandlesArgs(Protocol[P, Out]):
+class ArgsHandlerDecorator(Protocol[P, Out]):
     """Takes a function of the parameters of a tool's own and gives it back as it was."""
 
     @overload
@@ -110,9 +110,9 @@ class Handlers(Settled, Generic[T]):
         return cast("type[T]", self._toolset)
 
     @overload
-    def on(self, selector: FnSelector[P, Out], /) -> HandlesArgs[P, Out]: ...
+    def on(self, selector: FnSelector[P, Out], /) -> ArgsHandlerDecorator[P, Out]: ...
     @overload
-    def on(self, selector: InputSelector[In, Out], /) -> Handles[In, Out]: ...
+    def on(self, selector: InputSelector[In, Out], /) -> HandlerDecorator[In, Out]: ...
     def on(self, selector: Any, /) -> Any:
         """Register the function that runs the calls of a tool.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from .._call.outcomes import RecoverableToolCallIssue
 from .._call.selector import AnySelector, Selector
 from .._schema.definition import ToolDef
-from .._schema.stand_in import OwnNames, own_name
+from .._schema.stand_in import OwnNames
 from .._text.escaping import NearestNames, names_for_message, quoted
 from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten
@@ -32,13 +32,7 @@ if TYPE_CHECKING:
     from .._text.bm25 import Bm25
     from .toolset_meta import Members
 
-Named: TypeAlias = "AnySelector | str"
-"""A tool: by its selector, or by its wire name."""
-
-Offered: TypeAlias = "Named | type[Any]"
-"""What may be offered: a tool, or a toolset for all its tools, also those that are off."""
-
-Descriptions: TypeAlias = "Iterable[tuple[Named, str]] | Mapping[Any, str]"
+Descriptions: TypeAlias = "Iterable[tuple[AnySelector | str, str]] | Mapping[Any, str]"
 """Descriptions for one turn, as pairs or as a mapping; the last one of a tool counts."""
 
 
@@ -55,7 +49,7 @@ class ToolAvailability:
     """
 
     mode: Literal["default", "all", "only", "default_plus"] = "default"
-    selectors: tuple[Offered, ...] = ()
+    selectors: tuple[AnySelector | str | type[object], ...] = ()
 
     def __post_init__(self) -> None:
         if self.mode not in ("default", "all", "only", "default_plus"):
@@ -79,17 +73,21 @@ class ToolAvailability:
         return cls("all")
 
     @classmethod
-    def only(cls, selectors: Iterable[Offered]) -> ToolAvailability:
+    def only(cls, selectors: Iterable[AnySelector | str | type[object]]) -> ToolAvailability:
         """Offer exactly these, on or off."""
         return cls("only", _listed(selectors))
 
     @classmethod
-    def default_plus(cls, selectors: Iterable[Offered]) -> ToolAvailability:
+    def default_plus(
+        cls, selectors: Iterable[AnySelector | str | type[object]]
+    ) -> ToolAvailability:
         """Offer the tools that are on, and these."""
         return cls("default_plus", _listed(selectors))
 
 
-def _listed(selectors: Iterable[Offered]) -> tuple[Offered, ...]:
+def _listed(
+    selectors: Iterable[AnySelector | str | type[object]],
+) -> tuple[AnySelector | str | type[object], ...]:
     """Take one selector for a list of one; Python would go through the letters of a name."""
     if isinstance(selectors, str | AnySelector):
         return (selectors,)
@@ -114,7 +112,7 @@ class ToolRequirement:
     """
 
     mode: Literal["optional", "at_least_one", "specific"] = "optional"
-    selector: Named | None = None
+    selector: AnySelector | str | None = None
 
     def __post_init__(self) -> None:
         if self.mode not in ("optional", "at_least_one", "specific"):
@@ -141,7 +139,7 @@ class ToolRequirement:
         return cls("at_least_one")
 
     @classmethod
-    def specific(cls, selector: Named) -> ToolRequirement:
+    def specific(cls, selector: AnySelector | str) -> ToolRequirement:
         """Ask for a call of this tool."""
         return cls("specific", selector)
 
@@ -179,7 +177,9 @@ class OfferedTools(Immutable):
         return tuple(selector.definition for selector in self.selectors)
 
 
-Available: TypeAlias = "ToolAvailability | OfferedTools | Iterable[Offered] | None"
+Available: TypeAlias = (
+    "ToolAvailability | OfferedTools | Iterable[AnySelector | str | type[object]] | None"
+)
 """What may say which tools are offered; None stands for those that are on."""
 
 
@@ -233,7 +233,7 @@ class Offer:
         deferred = DeferredTools(self.deferred.definitions, names, self.searches)
         return OfferedTools((*offered.selectors, *more), deferred)
 
-    def only(self, named: Iterable[Offered]) -> OfferedTools:
+    def only(self, named: Iterable[AnySelector | str | type[object]]) -> OfferedTools:
         """Return exactly these tools, each once."""
         chosen: dict[str, Selector] = {}
         for each in _listed(named):
@@ -306,7 +306,7 @@ class Offer:
         )
 
 
-def pairs_of(descriptions: Any) -> Iterator[tuple[Named, str]]:
+def pairs_of(descriptions: Any) -> Iterator[tuple[AnySelector | str, str]]:
     """Go through the descriptions of a turn.
 
     Raises:
@@ -485,10 +485,10 @@ def _more(
     offer: Offer, known: tuple[Selector, ...], items: Iterable[TranscriptItem]
 ) -> tuple[Selector, ...]:
     searches, deferred = offer.searches, offer.deferred.by_name
-    names = OwnNames(deferred)
+    names, searched = OwnNames(deferred), OwnNames(searches)
     found: dict[str, Selector] | None = None
     for item in items:
-        if isinstance(item, ToolResult) and own_name(item.name, searches) in searches:
+        if isinstance(item, ToolResult) and searched.own(item.name) in searches:
             found = {each.name: each for each in known} if found is None else found
             for name in map(names.own, names_loaded_by(item)):
                 if name in deferred:

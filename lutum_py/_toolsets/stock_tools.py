@@ -171,8 +171,9 @@ class ToolSearch(ToolFn[[str], Reply[list[str]]]):
         """Make the specification: that of the stock function, with another name and another run."""
         del frame
         own: Any = _search.__lutum_fn__()
+        told = self._options.checked("A search for tools")
         return FnSpec(
-            definition=own.definition._but(**self._options.checked("A search for tools")),
+            definition=own.definition.with_name(told["name"]).with_description(told["description"]),
             origin=self,
             arguments=own.arguments,
             output=own.output,

@@ -99,53 +99,7 @@ class Declared:
             ) from error
 
 
-def fn_spec(tool: Any, frame: FrameType | None) -> AnySpec:
-    """Make the specification of a decorated function.
-
-    Args:
-        tool: What the decorator made: it wraps the function, and has the decorator's arguments.
-        frame: Where it was decorated, for annotations that name what is local there.
-
-    Raises:
-        ToolDefinitionError: The function cannot become a tool.
-        NameError: An annotation names what is not defined yet.
-    """
-    function, input_type = tool.__wrapped__, tool._input_type
-    options: ToolOptions = tool._options
-    names = _local_names(tool, frame)
-    signature = read_signature(function, tool._docstring, skip=options.skip, namespace=names)
-    qualname: str = tool.__qualname__
-    place = f"Tool function `{qualname}`"
-    if input_type is not None:
-        check_input(place, signature, input_type)
-    # `web_search` becomes `WebSearchInput`, and its calls `WebSearchInputCall`.
-    words = re.findall(r"[^\W_]+", function.__name__)
-    input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
-    named = ModelName(input_name, tool.__module__, qualname)
-    arguments, fields = function_arguments(named, signature, strict=options.strict)
-    if fields is None:
-        input_name = arguments.type.__name__
-        # The class is described where it is: for the tool, or else for its input.
-        about = own_docstring(arguments.type)
-        if tool._is_silent:
-            options = replace(options, description=about)
-        else:
-            arguments.about = about
-    declared = without_replies(place, signature.output)
-    output = Output(None if declared is REQUIRED or declared is Any else declared)
-    make: Any = FnSpec if input_type is None else ToolSpec
-    made: AnySpec = make(
-        definition=define(place, options, arguments=arguments, output=output),
-        origin=tool,
-        arguments=arguments,
-        output=output,
-        invocation=Invocation(function, signature, fields),
-        named=(input_name, function.__module__, qualname),
-    )
-    return made
-
-
-def _local_names(tool: Any, frame: FrameType | None) -> dict[str, Any] | None:
+def _local_names(tool: Callable[..., object], frame: FrameType | None) -> dict[str, Any] | None:
     """Collect what annotations may name besides the module: the locals around the definition.
 
     Those of a class body count, and those of the function around it; those of a helper that only
@@ -192,7 +146,7 @@ class CallOf:
     def __get__(self, fn: None, owner: Any, /) -> Self: ...
     def __get__(self, fn: Any, owner: Any, /) -> Any:
         """Return the class of the calls; for `ToolFn` itself, this descriptor."""
-        return self if fn is None else fn._made().call_type
+        return self if fn is None else fn.__lutum_fn__().call_type
 
 
 class DecoratedFn(Settled, Generic[Params, Returned_co]):
@@ -221,11 +175,49 @@ class DecoratedFn(Settled, Generic[Params, Returned_co]):
         self._input_type = input_type
         # The frame is kept only if an annotation names what is defined later: by the time the tool
         # is used, its locals have that name.
-        place = f"Tool function `{self.__qualname__}`"
-        self._declared = Declared(place, functools.partial(self._make, frame))
+        self._place = f"Tool function `{self.__qualname__}`"
+        self._declared = Declared(self._place, functools.partial(self._make, frame))
 
     def _make(self, frame: FrameType | None) -> AnySpec:
-        return fn_spec(self, frame)
+        """Make the specification.
+
+        Args:
+            frame: Where it was decorated, for annotations that name what is local there.
+
+        Raises:
+            ToolDefinitionError: The function cannot become a tool.
+            NameError: An annotation names what is not defined yet.
+        """
+        function, options = self.__wrapped__, self._options
+        names = _local_names(self, frame)
+        signature = read_signature(function, self._docstring, skip=options.skip, namespace=names)
+        if self._input_type is not None:
+            check_input(self._place, signature, self._input_type)
+        # `web_search` becomes `WebSearchInput`, and its calls `WebSearchInputCall`.
+        words = re.findall(r"[^\W_]+", function.__name__)
+        input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
+        model = ModelName(input_name, self.__module__, self.__qualname__)
+        arguments, fields = function_arguments(model, signature, strict=options.strict)
+        if fields is None:
+            input_name = arguments.type.__name__
+            # The class is described where it is: for the tool, or else for its input.
+            about = own_docstring(arguments.type)
+            if self._is_silent:
+                options = replace(options, description=about)
+            else:
+                arguments.about = about
+        declared = without_replies(self._place, signature.output)
+        output = Output(None if declared is REQUIRED or declared is Any else declared)
+        make: Any = FnSpec if self._input_type is None else ToolSpec
+        made: AnySpec = make(
+            definition=define(self._place, options, arguments=arguments, output=output),
+            origin=self,
+            arguments=arguments,
+            output=output,
+            invocation=Invocation(function, signature, fields),
+            named=(input_name, function.__module__, self.__qualname__),
+        )
+        return made
 
     def _made(self) -> AnySpec:
         """Return the tool's specification.

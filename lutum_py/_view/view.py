@@ -19,7 +19,6 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from .._call.selector import AnySelector
 from .._text.json import compact_json, is_sequence, is_whole, sendable, shorten
-from .._toolsets.offer import Named
 from .._transcript.assistant import (
     AssistantTurn,
     ReasoningItem,
@@ -877,7 +876,7 @@ class View:
         target: Target,
         *,
         older_than: int,
-        keep: Iterable[Named] = (),
+        keep: Iterable[AnySelector | str] = (),
         text: str = CLEARED,
     ) -> View:
         """Let older results read a short text; ids, names, arguments and statuses stay.
@@ -899,7 +898,12 @@ class View:
         return self._with(cutting.edit("clear", stop, _names_of(keep), text=text))
 
     def cap_results(
-        self, target: Target, *, max_bytes: int, older_than: int = 0, keep: Iterable[Named] = ()
+        self,
+        target: Target,
+        *,
+        max_bytes: int,
+        older_than: int = 0,
+        keep: Iterable[AnySelector | str] = (),
     ) -> View:
         """Let longer results read their head and tail.
 
@@ -987,7 +991,7 @@ class View:
         limit_tokens: int,
         at_least: int,
         keep_last: int = 3,
-        keep: Iterable[Named] = (),
+        keep: Iterable[AnySelector | str] = (),
         count: Count | None = None,
         overhead: int = 0,
     ) -> View:

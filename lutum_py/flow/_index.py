@@ -20,7 +20,7 @@ from .._text.json import compact_json, is_array, is_object, parse_json, sendable
 from .._transcript.assistant import given_by_provider
 from .._transcript.result import never_ran
 from ..errors import MisuseError
-from ..typing import AnySelector, JsonSchema, Named
+from ..typing import AnySelector, JsonSchema
 
 Path = tuple[str, ...]
 """A place: names, `ITEMS` for each item, `KEYS` for each key."""
@@ -182,7 +182,7 @@ class Edge:
     """
 
     kind: Literal["user", "output", "argument"]
-    tools: tuple[Named, ...] = ()
+    tools: tuple[AnySelector | str, ...] = ()
     path: str = ""
     named: str | None = None
     part: bool = False
@@ -202,7 +202,9 @@ USER: Final = Edge("user", part=True)
 """What the messages of user, developer and system say, and no ephemeral one."""
 
 
-def output(*tools: Named, path: str = "", named: str | None = None, part: bool = False) -> Edge:
+def output(
+    *tools: AnySelector | str, path: str = "", named: str | None = None, part: bool = False
+) -> Edge:
     """Let a value come from a place in outputs of successful calls.
 
     Args:
@@ -219,7 +221,7 @@ def output(*tools: Named, path: str = "", named: str | None = None, part: bool =
     return Edge("output", tools, path, named, part)
 
 
-def argument(*tools: Named, path: str) -> Edge:
+def argument(*tools: AnySelector | str, path: str) -> Edge:
     """Let a value come from an argument of an earlier call that succeeded.
 
     Args:

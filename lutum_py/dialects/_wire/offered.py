@@ -34,7 +34,7 @@ def offered(
         MisuseError: `toolset` is neither, or `available` is given with plain definitions.
     """
     # A toolset is iterable too: over its selectors, which are not definitions.
-    if hasattr(toolset, "_offer"):
+    if hasattr(toolset, "_members"):
         return offered_definitions(toolset, available, descriptions)
     given: object = toolset
     if not isinstance(given, Iterable) or isinstance(given, str | type):
