@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from ._call.spec import Conditions as Conditions
     from ._call.spec import FnSpec as FnSpec
     from ._call.spec import HasSpec as HasSpec
-    from ._call.spec import MemberOptions as MemberOptions
     from ._call.spec import Rule as Rule
     from ._call.spec import ToolSpec as ToolSpec
     from ._context.context import CallLike as CallLike
@@ -58,14 +57,14 @@ if TYPE_CHECKING:
     from ._hooks.capability_gate import GatePolicy as GatePolicy
     from ._hooks.registered_hook import AfterVerdict as AfterVerdict
     from ._hooks.registered_hook import ArgsHookDecorator as ArgsHookDecorator
+    from ._hooks.registered_hook import ArgsHookFunction as ArgsHookFunction
     from ._hooks.registered_hook import CallGate as CallGate
-    from ._hooks.registered_hook import Fits as Fits
-    from ._hooks.registered_hook import FitsTwo as FitsTwo
     from ._hooks.registered_hook import GateDecorator as GateDecorator
     from ._hooks.registered_hook import GateVerdict as GateVerdict
-    from ._hooks.registered_hook import Gives as Gives
     from ._hooks.registered_hook import HookDecorator as HookDecorator
+    from ._hooks.registered_hook import HookFunction as HookFunction
     from ._hooks.registered_hook import SharedHookDecorator as SharedHookDecorator
+    from ._hooks.registered_hook import SharedHookFunction as SharedHookFunction
     from ._round.ending import ResultLike as ResultLike
     from ._round.events import Ancestor as Ancestor
     from ._round.events import CallEvent as CallEvent
@@ -76,7 +75,6 @@ if TYPE_CHECKING:
     from ._round.finished import TextResult as TextResult
     from ._schema.definition import Caller as Caller
     from ._schema.input_model import FnInput as FnInput
-    from ._schema.invocation import Invocation as Invocation
     from ._schema.schema_reader import JsonSchema as JsonSchema
     from ._session.model import AnyModel as AnyModel
     from ._session.model import Model as Model
@@ -90,26 +88,19 @@ if TYPE_CHECKING:
     from ._session.turn import TurnWithAnswer as TurnWithAnswer
     from ._session.turn import TurnWithTools as TurnWithTools
     from ._text.json import JsonObject as JsonObject
-    from ._toolsets.handlers import Handles as Handles
-    from ._toolsets.handlers import HandlesArgs as HandlesArgs
+    from ._toolsets.handlers import ArgsHandlerDecorator as ArgsHandlerDecorator
+    from ._toolsets.handlers import HandlerDecorator as HandlerDecorator
     from ._toolsets.offer import Available as Available
     from ._toolsets.offer import Descriptions as Descriptions
-    from ._toolsets.offer import Named as Named
-    from ._toolsets.offer import Offered as Offered
     from ._toolsets.offer import OfferedTools as OfferedTools
     from ._toolsets.tool_fn import CallOf as CallOf
-    from ._toolsets.tool_fn import GivingFn as GivingFn
-    from ._toolsets.tool_fn import HidingFn as HidingFn
-    from ._toolsets.tool_fn import HidingFnDecorator as HidingFnDecorator
     from ._toolsets.tool_fn import ModelFn as ModelFn
     from ._toolsets.tool_fn import ModelFnDecorator as ModelFnDecorator
-    from ._toolsets.tool_fn import SentFn as SentFn
     from ._toolsets.tool_fn import ToolFn as ToolFn
     from ._toolsets.tool_fn import ToolFnDecorator as ToolFnDecorator
     from ._transcript.assistant import CutOff as CutOff
     from ._transcript.message import MediaType as MediaType
     from ._transcript.message import Role as Role
-    from ._transcript.request import ToolChoice as ToolChoice
     from ._transcript.request import ToolChoiceMode as ToolChoiceMode
     from ._transcript.result import Answerable as Answerable
     from ._transcript.result import ResultStatus as ResultStatus
@@ -146,7 +137,6 @@ else:
                 "Conditions",
                 "FnSpec",
                 "HasSpec",
-                "MemberOptions",
                 "Rule",
                 "ToolSpec",
             ),
@@ -158,11 +148,11 @@ else:
                 "AfterVerdict",
                 "ArgsHookDecorator",
                 "CallGate",
-                "Fits",
-                "FitsTwo",
+                "HookFunction",
+                "SharedHookFunction",
                 "GateDecorator",
                 "GateVerdict",
-                "Gives",
+                "ArgsHookFunction",
                 "HookDecorator",
                 "SharedHookDecorator",
             ),
@@ -171,7 +161,6 @@ else:
             "_round.finished": ("MissingReason", "TextResult"),
             "_schema.definition": ("Caller",),
             "_schema.input_model": ("FnInput",),
-            "_schema.invocation": ("Invocation",),
             "_schema.schema_reader": ("JsonSchema",),
             "_session.model": (
                 "AnyModel",
@@ -185,22 +174,18 @@ else:
             "_session.session": ("Restored",),
             "_session.turn": ("Turn", "TurnWithAnswer", "TurnWithTools"),
             "_text.json": ("JsonObject",),
-            "_toolsets.handlers": ("Handles", "HandlesArgs"),
-            "_toolsets.offer": ("Available", "Descriptions", "Named", "Offered", "OfferedTools"),
+            "_toolsets.handlers": ("ArgsHandlerDecorator", "HandlerDecorator"),
+            "_toolsets.offer": ("Available", "Descriptions", "OfferedTools"),
             "_toolsets.tool_fn": (
                 "CallOf",
-                "GivingFn",
-                "HidingFn",
-                "HidingFnDecorator",
                 "ModelFn",
                 "ModelFnDecorator",
-                "SentFn",
                 "ToolFn",
                 "ToolFnDecorator",
             ),
             "_transcript.message": ("MediaType", "Role"),
             "_transcript.assistant": ("CutOff",),
-            "_transcript.request": ("ToolChoice", "ToolChoiceMode"),
+            "_transcript.request": ("ToolChoiceMode",),
             "_transcript.result": ("Answerable", "ResultStatus"),
             "_transcript.transcript": ("HasTranscript", "TranscriptView"),
         },

@@ -92,7 +92,6 @@ MAKERS: Final[dict[str, Callable[[], Any]]] = {
     "Held": held,
     "Hold": lambda: closed_store().hold("one", Desk),
     "HookSet": Shop.HookSet,
-    "Invocation": lambda: call().spec.invocation,
     "MemoryResults": MemoryResults,
     "NeedsTools": lambda: Shop.read_turn(turn(*adds(1))),
     "ModelFn": lambda: tool_fn(input=Args)(use),
@@ -145,7 +144,6 @@ EXCEPTIONS: Final = {
     "OpenAIChat": DERIVED,
     "OpenAIResponses": DERIVED,
     "CallOf": "gives each function its class of calls, and has no attributes",
-    "HidingFn": "a `ToolFn`, for type checkers",
 }
 
 

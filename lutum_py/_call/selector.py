@@ -110,13 +110,13 @@ class AnySelector(Immutable):
     @classmethod
     def all(cls) -> tuple[Selector[Any, Any], ...]:
         """Return every selector, in the order of declaration."""
-        return cast("tuple[Selector[Any, Any], ...]", cls.of_toolset._selectors)
+        return tuple(cls.of_toolset)
 
     @classmethod
     def try_from_name(cls, name: str) -> Selector[Any, Any] | None:
         """Return the selector of a wire name, or None."""
-        by_name: dict[str, Selector[Any, Any]] = cls.of_toolset._by_name
-        return by_name.get(name) if isinstance(name, str) else None
+        is_known = isinstance(name, str) and name in cls.of_toolset
+        return cls.from_name(name) if is_known else None
 
     @classmethod
     def from_name(cls, name: str) -> Selector[Any, Any]:
@@ -506,7 +506,7 @@ class _ToolsetSelector(Selector[Any, Any]):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         toolset = cls.of_toolset
-        names = list(toolset._by_name)
+        names = [each.name for each in toolset]
 
         def name_of(value: Any) -> Any:
             return value.name if value in toolset and not isinstance(value, str) else value

@@ -249,6 +249,10 @@ class ToolSpec(Immutable, Generic[In, Out]):
         return f"ToolSpec({self.definition.name!r})"
 
 
+AnySpec: TypeAlias = ToolSpec[Any, Any]
+"""The specification of a tool whose types nobody here needs to know."""
+
+
 class FnSpec(ToolSpec[Any, Out], Generic[P, Out]):
     """Hold what a function tool is, whose calls carry the function's own parameters."""
 
@@ -263,14 +267,14 @@ class HasSpec(Protocol[In, Out]):
         ...
 
 
-def spec_of(declared: Any) -> ToolSpec[Any, Any]:
+def spec_of(declared: Any) -> AnySpec:
     """Return the specification of what is declared as a tool, in whichever way."""
     if isinstance(declared, MethodType):
         function: Any = declared.__func__
-        bound: ToolSpec[Any, Any] = function.__lutum_bound__(declared)
+        bound: AnySpec = function.__lutum_bound__(declared)
         return bound
     make = getattr(declared, "__lutum_fn__", None) or declared.__lutum_tool__
-    spec: ToolSpec[Any, Any] = make()
+    spec: AnySpec = make()
     return spec
 
 

@@ -15,7 +15,7 @@ from .._call.selector import AnySelector, FnSelector, Selector
 from .._text.escaping import meant_by, names_for_message
 from .._text.json import shorten
 from .._toolsets.hook_names import HOOK_KINDS, Phase, generated_names, policy_methods, slot_of
-from .._toolsets.toolset_meta import ToolsetMeta
+from .._toolsets.toolset_meta import ToolsetMeta, members_of
 from ..errors import HookError, UnknownToolError
 from .registered_hook import (
     AfterVerdict,
@@ -257,7 +257,7 @@ class HookSet(HookPlaces[T]):
             # A bound view makes hook sets of its origin, whose own member is meant.
             selector = selector._reaches(self._toolset) or selector
         try:
-            members = self._toolset._find(selector)
+            members = members_of(self._toolset).find(selector)
         except UnknownToolError as error:
             raise HookError(f"{HOOK_KINDS[phase].named} cannot be registered: {error}") from error
         return list(dict.fromkeys(self._at(member.path) for member in members))
@@ -322,7 +322,7 @@ class HookSet(HookPlaces[T]):
                 mark.phase,
                 RegisteredHook(method, mark.phase),
             )
-            for mark, method in policy_methods(self._toolset, policy)
+            for mark, method in policy_methods(members_of(self._toolset), policy)
         ]
         for places, phase, hook in found:
             for place in places:
@@ -368,10 +368,11 @@ class HookSet(HookPlaces[T]):
         """Return the hook set of a nested toolset, as in `hooks[AppTools.data]`."""
         hooks: Any = self
         known: Any = self._toolset
-        for group in getattr(inner, "_path", ()):
+        is_toolset = isinstance(inner, ToolsetMeta)
+        for group in members_of(inner).path if is_toolset else ():
             if group not in hooks._groups:
                 break
-            hooks, known = hooks._groups[group], known._members[group]
+            hooks, known = hooks._groups[group], members_of(known).by_key[group]
         if known is not inner or hooks is self:
             raise HookError(
                 f"{shorten(inner)} is not nested in {self._toolset.__qualname__}. Name it through "

@@ -34,7 +34,7 @@ from .._text.escaping import names_for_message
 from .._text.immutable import Settled
 from .._text.json import is_mapping, shorten
 from .._toolsets.hook_names import HOOK_KINDS, Phase
-from .._toolsets.toolset_meta import ToolsetMeta
+from .._toolsets.toolset_meta import ToolsetMeta, members_of
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult
 from ..errors import HookError, MisuseError
@@ -338,7 +338,7 @@ GateVerdict: TypeAlias = Block | Suspend | Complete[Output] | ToolResult | None
 """What a gate returns."""
 
 
-class Fits(Protocol[Asked, Answer_co, Written, Returned_co]):
+class HookFunction(Protocol[Asked, Answer_co, Written, Returned_co]):
     """A function that is called in one way, sync or async, and was written in its own."""
 
     @overload
@@ -349,10 +349,10 @@ class Fits(Protocol[Asked, Answer_co, Written, Returned_co]):
     def __call__(self, *args: Written.args, **kwargs: Written.kwargs) -> Returned_co: ...
 
 
-class FitsTwo(  # type: ignore[misc]  # two answers that overlap: mypy takes them for invariant
+class SharedHookFunction(  # type: ignore[misc]  # two answers that overlap: mypy takes them for invariant
     Protocol[Asked, Answer_co, Asked2, Answer2_co, Written, Returned_co]
 ):
-    """The same as `Fits`, of a function that reviews two tools."""
+    """The same as `HookFunction`, of a function that reviews two tools."""
 
     @overload
     def __call__(
@@ -366,7 +366,7 @@ class FitsTwo(  # type: ignore[misc]  # two answers that overlap: mypy takes the
     def __call__(self, *args: Written.args, **kwargs: Written.kwargs) -> Returned_co: ...
 
 
-class Gives(Protocol[Asked, Answer_co, Returned_co]):
+class ArgsHookFunction(Protocol[Asked, Answer_co, Returned_co]):
     """A function that is called in the way that it was written, and gives its own verdict."""
 
     @overload
@@ -382,7 +382,9 @@ class Gives(Protocol[Asked, Answer_co, Returned_co]):
 class ArgsHookDecorator(Protocol[Asked, Answer_contra]):
     """Takes a function of a tool's own parameters, and gives it back as it was."""
 
-    def __call__(self, hook: Gives[Asked, Answer_contra, Returned], /) -> Callable[Asked, Returned]:
+    def __call__(
+        self, hook: ArgsHookFunction[Asked, Answer_contra, Returned], /
+    ) -> Callable[Asked, Returned]:
         """Register the function."""
         ...
 
@@ -390,7 +392,9 @@ class ArgsHookDecorator(Protocol[Asked, Answer_contra]):
 class HookDecorator(Protocol[Asked, Answer_contra]):
     """Takes a function that is called so, and gives it back as it was."""
 
-    def __call__(self, hook: Fits[Asked, Answer_contra, Own, Gave], /) -> Callable[Own, Gave]:
+    def __call__(
+        self, hook: HookFunction[Asked, Answer_contra, Own, Gave], /
+    ) -> Callable[Own, Gave]:
         """Register the function."""
         ...
 
@@ -399,7 +403,7 @@ class SharedHookDecorator(Protocol[Asked, Answer_contra, Asked2, Answer2_contra]
     """Takes a function that reviews two tools, and gives it back as it was."""
 
     def __call__(
-        self, hook: FitsTwo[Asked, Answer_contra, Asked2, Answer2_contra, Own, Gave], /
+        self, hook: SharedHookFunction[Asked, Answer_contra, Asked2, Answer2_contra, Own, Gave], /
     ) -> Callable[Own, Gave]:
         """Register the function."""
         ...
@@ -411,9 +415,13 @@ class GateDecorator(Protocol[Asked, Asked2, Answer_contra]):
     @overload
     def __call__(self, hook: Gate, /) -> Gate: ...
     @overload
-    def __call__(self, hook: Fits[Asked, Answer_contra, Own, Gave], /) -> Callable[Own, Gave]: ...
+    def __call__(
+        self, hook: HookFunction[Asked, Answer_contra, Own, Gave], /
+    ) -> Callable[Own, Gave]: ...
     @overload
-    def __call__(self, hook: Fits[Asked2, Answer_contra, Own, Gave], /) -> Callable[Own, Gave]: ...
+    def __call__(
+        self, hook: HookFunction[Asked2, Answer_contra, Own, Gave], /
+    ) -> Callable[Own, Gave]: ...
 
 
 T = TypeVar("T")
@@ -429,8 +437,8 @@ def _misplaced(toolset: ToolsetMeta, given: Any) -> MisuseError:
         "To add the hooks of a hook set of this toolset, write `hooks.extend(other)`; for a "
         "policy, `hooks.register_hooks(policy)`."
     )
-    for key, member in toolset._members.items():
-        if isinstance(member, ToolsetMeta) and member._origin is of:
+    for key, member in members_of(toolset).by_key.items():
+        if isinstance(member, ToolsetMeta) and members_of(member).origin is of:
             remedy = f"Write `{name}.HookSet({key}=...)`."
             break
     return MisuseError(
@@ -465,15 +473,16 @@ class HookPlaces(Settled, Generic[T]):
         self._placed: dict[AnySelector, tuple[PhaseHooks, ...]] = {}
         self._deciding: dict[AnySelector, tuple[object, *_Deciding]] = {}
         hook_set: Any = type(self)
-        for key, member in own._members.items():
+        for key, member in members_of(own).by_key.items():
             if isinstance(member, AnySelector):
                 self._tools[key] = PhaseHooks()
                 continue
-            inner: Any = nested.pop(key) if key in nested else hook_set(member._origin)
-            if getattr(inner, "_toolset", None) is not member._origin:
+            origin = members_of(member).origin
+            inner: Any = nested.pop(key) if key in nested else hook_set(origin)
+            if getattr(inner, "_toolset", None) is not origin:
                 raise HookError(
                     f"{own.__qualname__}.HookSet({key}=...) takes a hook set of "
-                    f"{member._origin.__qualname__}, not {shorten(inner)}."
+                    f"{origin.__qualname__}, not {shorten(inner)}."
                 )
             self._groups[key] = inner
         if nested:
@@ -508,11 +517,12 @@ class HookPlaces(Settled, Generic[T]):
         # A member and the class it was made of share `_origin`. A toolset that was named through an
         # outer one, as `App.data`, is a subclass of that origin, and stands for its own path alone.
         own = member or self._toolset
-        if own._origin is given._origin and (issubclass(own, given) or issubclass(given, own)):
+        is_same = members_of(own).origin is members_of(given).origin
+        if is_same and (issubclass(own, given) or issubclass(given, own)):
             yield self
             return
         for key, inner in self._groups.items():
-            group: Any = own._members[key]
+            group: Any = members_of(own).by_key[key]
             yield from inner._groups_for(given, group)
 
     def _paired(self, other: HookPlaces[Any]) -> Iterator[tuple[PhaseHooks, PhaseHooks]]:
@@ -561,7 +571,7 @@ class HookPlaces(Settled, Generic[T]):
     def _find_places(self, selector: AnySelector) -> Iterator[PhaseHooks]:
         member = selector._reaches(self._toolset)
         if selector.toolset is None:
-            member = self._toolset._by_name.get(selector.name)
+            member = members_of(self._toolset).by_name.get(selector.name)
             if member is not None and member.spec is not selector.spec:
                 member = None
         if member is None:

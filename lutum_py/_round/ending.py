@@ -42,6 +42,7 @@ from .._hooks.pipeline import AfterSaid, after, was_asked_after, write_said
 from .._hooks.registered_hook import HookPlaces, RegisteredHook, keyed
 from .._text.escaping import escape_unprintable
 from .._text.json import compact_json, cut, shorten
+from .._toolsets.toolset_meta import members_of
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import (
     NOT_RUN,
@@ -112,7 +113,8 @@ def joined_round(calls: SortedCalls, results: tuple[ToolResult, ...]) -> Committ
     """Join the turn with its results, as they go into a transcript."""
     state = calls._state
     toolset, inner = calls.toolset, state._round.inner
-    if inner or toolset._caps_results or [1 for call in state._calls if call._is_rewritten]:
+    is_capped = members_of(toolset).caps_results
+    if inner or is_capped or [1 for call in state._calls if call._is_rewritten]:
         results = as_model_reads(results, state._calls, toolset, inner)
     return joined(state.turn, results)
 
@@ -143,8 +145,9 @@ def as_model_reads(
         edits = [edit for call in rewritten for _, edit in edits_of(call)]
         results = with_edit_lines(results, edits, reported_by)
         results = with_final_arguments(results, rewritten)
-    if toolset._caps_results:
-        results = tuple(_capped(each, toolset._by_name) for each in results)
+    members = members_of(toolset)
+    if members.caps_results:
+        results = tuple(_capped(each, members.by_name) for each in results)
     return results
 
 

@@ -35,6 +35,7 @@ from .._call.outcomes import answer_of, issue_in
 from .._context.suspension import Decision
 from .._text.escaping import escape_unprintable, is_interrupt
 from .._text.json import size_of
+from .._toolsets.toolset_meta import members_of
 from .._transcript.assistant import AssistantTurn, ServerToolItem
 from .._transcript.result import ToolResult
 from ..errors import MisuseError
@@ -206,7 +207,7 @@ def rows_of(calls: SortedCalls) -> tuple[CallRow, ...]:
 def row_at(calls: SortedCalls, call: BaseCall, history: tuple[Step, ...] | None = None) -> CallRow:
     """Return the row of one call of a plan, by its history as it is or was."""
     # If the places of secrets cannot be told, as in what does not fit, its size alone is shown.
-    selector, text = calls.toolset._by_name.get(call.name), call.metadata.arguments
+    selector, text = members_of(calls.toolset).by_name.get(call.name), call.metadata.arguments
     proposed = size_of(text) if selector is None else selector.spec.shown_text(text, fits=False)
     return row_of(call, history=history, outer=Ancestry.of(calls, call.id), proposed=proposed)
 

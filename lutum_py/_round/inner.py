@@ -44,6 +44,7 @@ from .._hooks.pipeline import AfterSaid, after, review_calls, was_asked_after, w
 from .._hooks.registered_hook import HookPlaces, keyed
 from .._text.json import compact_json, json_data, shorten
 from .._toolsets.offer import NotOnOffer
+from .._toolsets.toolset_meta import members_of
 from .._transcript.assistant import AssistantTurn, ToolCallItem, ToolMetadata
 from .._transcript.result import ToolResult, renamed
 from .._transcript.transcript import CommittedRound
@@ -328,7 +329,8 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator
     taken = {each.id for each in calls._all()}
     number = _count_of(calls, by)
     first = first_entry(time(), by.id)
-    not_on_offer = NotOnOffer(toolset, toolset._offer.all, toolset._by_name)
+    members = members_of(toolset)
+    not_on_offer = NotOnOffer(members, members.offer.all, members.by_name)
     for sent in asking.turn.tool_calls:
         number += 1
         # A provider may have named a call of the turn `c1/2` itself.
@@ -336,7 +338,7 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator
             number += 1
         metadata = ToolMetadata(id=f"{by.id}/{number}", name=sent.name, arguments=sent.arguments)
         known = asking._known.get(sent.id)
-        selector = toolset._by_name.get(sent.name)
+        selector = members.by_name.get(sent.name)
         if isinstance(known, ToolResult):
             ended: ToolResult | RecoverableToolCallIssue = renamed(known, metadata.id)
         elif isinstance(known, RecoverableToolCallIssue):

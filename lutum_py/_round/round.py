@@ -24,6 +24,7 @@ from .._text.json import shorten
 from .._text.names import OwnNames, own_name, stand_in
 from .._toolsets.answer import Answer
 from .._toolsets.offer import NotOnOffer, OfferedTools
+from .._toolsets.toolset_meta import members_of
 from .._transcript.assistant import AssistantTurn, ToolMetadata
 from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, joined
@@ -143,7 +144,7 @@ class ToolRound(TurnProperties, OpenCalls[T_co], RoundState, Generic[T_co, AN_co
         """
         calls = self._shown()
         toolset: Any = self.toolset
-        if not toolset._needs_review:
+        if not members_of(toolset).needs_review:
             return as_plan(calls)
         return drive_sync(unasked(calls), "`await round.apply_hooks(hooks)`")
 
@@ -259,11 +260,12 @@ def read_turn(
         selector = by_name.get(metadata.name)
         if selector is None:
             if not_on_offer is None:  # the first of them
-                named = by_own_names(turn, OwnNames(names_known(toolset._by_name, answer)))
+                members = members_of(toolset)
+                named = by_own_names(turn, OwnNames(names_known(members.by_name, answer)))
                 if named is not turn:  # read again, which few turns are
                     return read_turn(toolset, named, offered, redact, answer)
                 names = names_known(offered.by_name, answer)
-                not_on_offer = NotOnOffer(toolset, offered, names, turn.dialect)
+                not_on_offer = NotOnOffer(members, offered, names, turn.dialect)
             issues.append(not_on_offer.issue(metadata))
             continue
         if judge is not None and (issue := judge(metadata, selector)) is not None:
@@ -358,7 +360,7 @@ def check_answer(toolset: Any, answer: Answer[Any]) -> None:
         ToolConstraintError: A tool has that name.
     """
     name = answer.definition.name
-    for each in (own_name(name, toolset._by_name), stand_in(name)):
+    for each in (own_name(name, members_of(toolset).by_name), stand_in(name)):
         if answer.by == "tool" and each in toolset:
             raise ToolConstraintError(
                 f"{toolset.__qualname__} has a tool `{each}`, and the answer is called `{name}`: "

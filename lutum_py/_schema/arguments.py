@@ -46,12 +46,25 @@ from .._text.json import (
 )
 from .._text.names import OwnNames
 from .._text.on_demand import ONCE
+from ..errors import ToolDefinitionError
 from .read_back import wire_serializer
 from .schema_reader import below, branches, meant_by_name
-from .signature import is_fixed, is_model, is_shallow
+from .signature import (
+    ModelName,
+    Parameter,
+    Signature,
+    is_fixed,
+    is_model,
+    is_plain,
+    is_shallow,
+    plain_schema,
+    reason_of,
+    type_name,
+)
 
 if TYPE_CHECKING:
     from .closed_schema import Closing
+    from .input_model import FnInput
     from .schema_reader import JsonSchema
     from .secrets import Masking
 
@@ -99,7 +112,7 @@ class InputText:
         self._bare: tuple[bytes, int] | None = bare
         self.others: tuple[InputText, ...] = others
         self.is_proven: bool = is_proven
-        self.kept: Any = NOTHING
+        self.kept: object = NOTHING
         self.chosen: InputText | None = None
 
     @property
@@ -148,7 +161,7 @@ def _unpickled(*state: Any) -> InputText:
 # The same instance.
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: object, other: object) -> bool:
     """Whether two values are the same: in classes, fields and extras, and never by `__eq__`.
 
     `1`, `1.0` and `True` differ, so do `0.0` and `-0.0`; NaN is NaN.
@@ -199,7 +212,7 @@ def _same(one: Any, other: Any) -> bool:
     return _same(_saved(one), _saved(other))
 
 
-def _same_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _same_parts(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
     return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
 
 
@@ -278,7 +291,7 @@ def _fields_of(cls: Hashable) -> Mapping[str, Any]:
     of = cast("Any", cls)
     if issubclass(of, BaseModel):
         return cast("Mapping[str, Any]", of.model_fields)
-    known: dict[str, Any] = {}
+    known: dict[str, object] = {}
     with suppress(NameError, TypeError):  # of what it does not know, a field has its own name alone
         hints = get_type_hints(of, include_extras=True)
         for each in fields(of):
@@ -287,7 +300,7 @@ def _fields_of(cls: Hashable) -> Mapping[str, Any]:
     return {**known, **getattr(of, "__pydantic_fields__", {})}
 
 
-def _places_of(value: Any, name: str) -> tuple[Path, ...]:
+def _places_of(value: object, name: str) -> tuple[Path, ...]:
     """Return where a field may stand in the data of its model or dataclass; at last by its name."""
     about = _fields_of(cast("Hashable", type(value))).get(name)
     if about is None:
@@ -300,7 +313,7 @@ def _places_of(value: Any, name: str) -> tuple[Path, ...]:
     return (*read_at, *written, (name,))
 
 
-def _members(value: Any, data: Any) -> Iterator[tuple[str | int, tuple[Path, ...], Any]]:
+def _members(value: object, data: object) -> Iterator[tuple[str | int, tuple[Path, ...], Any]]:
     """Yield the parts of a value: the name of each, its places in the data, and the part."""
     if isinstance(value, BaseModel):
         if is_object(data):
@@ -324,14 +337,14 @@ def _members(value: Any, data: Any) -> Iterator[tuple[str | int, tuple[Path, ...
                 yield at, ((at,),), part
 
 
-def _root_of(value: Any) -> Any:
+def _root_of(value: object) -> Any:
     """Return what a root model holds: in a text it stands for itself."""
     while isinstance(value, BaseModel) and value.__pydantic_root_model__:
         value = value.__dict__["root"]
     return value
 
 
-def _place(data: Any, places: tuple[Path, ...]) -> Any:
+def _place(data: object, places: tuple[Path, ...]) -> Any:
     """Return the first of some places, by one name, that the data has; None if it has none."""
     return next((e[0] for e in places if len(e) == 1 and at_path(data, e) is not NOTHING), None)
 
@@ -417,19 +430,19 @@ def unset_in(whole: Any, bare: Any, path: Path = ()) -> Iterator[Path]:
             yield from unset_in(part, bare[key], (*path, key))
 
 
-def has_factory(value: Any, name: str | int) -> bool:
+def has_factory(value: object, name: str | int) -> bool:
     """Whether the default of a field is made anew each time."""
     known = type(value).model_fields if isinstance(value, BaseModel) else _init_fields(value)
-    made: Any = getattr(known.get(str(name)), "default_factory", None)
+    made: object = getattr(known.get(str(name)), "default_factory", None)
     return made is not None and made is not MISSING
 
 
-def has_default(value: Any, name: str | int) -> bool:
+def has_default(value: object, name: str | int) -> bool:
     """Whether a field may stand in a text, so that its default can be written there."""
     return isinstance(value, BaseModel) or name in _init_fields(value)
 
 
-def has_none(_: Any, __: str | int) -> bool:
+def has_none(_: object, __: str | int) -> bool:
     """Leave every default out."""
     return False
 
@@ -438,7 +451,7 @@ def _init_fields(value: Any) -> dict[str, Any]:
     return {each.name: each for each in fields(value) if each.init}
 
 
-def _is_like(one: Any, other: Any) -> bool:
+def _is_like(one: object, other: object) -> bool:
     if is_array(one):
         return is_array(other) and len(one) == len(other)
     return is_object(one) and is_object(other)
@@ -478,17 +491,11 @@ def replaced(data: Any, before: Any, after: Any, whole: Any) -> Any:
     return made
 
 
-def changed_members(before: Any, after: Any) -> set[str]:
-    """Name the members of a value that are not what they were."""
-    old, new = _by_member(before), _by_member(after)
-    return {name for name, part in new.items() if not same(old.get(name, NOTHING), part)}
-
-
-def _by_member(value: Any) -> dict[str, Any]:
+def _by_member(value: object) -> dict[str, Any]:
     return {str(name): part for name, _, part in _members(value, {})}
 
 
-def restore(value: Any, data: Any, unset: Sequence[Path]) -> None:
+def restore(value: object, data: object, unset: Sequence[Path]) -> None:
     """Let a value that was read from a whole text know which of its members were not set."""
     for *above, last in unset:
         part, text = _root_of(value), data
@@ -501,7 +508,7 @@ def restore(value: Any, data: Any, unset: Sequence[Path]) -> None:
                 part.__pydantic_fields_set__.discard(str(name))
 
 
-def at_path(data: Any, path: Sequence[str | int | None]) -> Any:
+def at_path(data: object, path: Sequence[str | int | None]) -> Any:
     """Return what data has at a path, or `NOTHING`."""
     for step in path:
         if not (is_object(data) or is_array(data)):
@@ -513,7 +520,7 @@ def at_path(data: Any, path: Sequence[str | int | None]) -> Any:
     return data
 
 
-def keeps_rest(before: Any, old: Any, after: Any, new: Any) -> bool:
+def keeps_rest(before: object, old: object, after: object, new: object) -> bool:
     """Whether an edit of a text changed only those members of the value that it names.
 
     Args:
@@ -542,7 +549,7 @@ def keeps_rest(before: Any, old: Any, after: Any, new: Any) -> bool:
     return True
 
 
-def _apart(value: Any) -> tuple[Any, ...]:
+def _apart(value: object) -> tuple[Any, ...]:
     """Return what a value holds that is no member of it, as what a validator keeps for itself."""
     if isinstance(value, BaseModel):
         return (value.__pydantic_private__,)
@@ -554,7 +561,7 @@ def _apart(value: Any) -> tuple[Any, ...]:
     return ()
 
 
-def differing(one: Any, other: Any) -> list[str]:
+def differing(one: object, other: object) -> list[str]:
     """Name the members in which two values differ."""
     mine, others = _by_member(one), _by_member(other)
     names = dict.fromkeys((*mine, *others))
@@ -619,7 +626,7 @@ class Arguments:
 
     def __init__(
         self,
-        input_type: Any,
+        input_type: object,
         *,
         strict: bool = False,
         is_plain: bool = False,
@@ -665,7 +672,7 @@ class Arguments:
         # coerced.
         if text.strip() in NO_ARGUMENTS:
             return self.validate_json(_EMPTY), (), _EMPTY
-        data: Any = None  # in which nothing is coerced, as in a text that is no JSON
+        data: object = None  # in which nothing is coerced, as in a text that is no JSON
         with suppress(TypeError, ValueError):  # a lone surrogate is a TypeError
             data = from_json(text)
         data, paths = self.own_keys(data) if is_object(data) else (data, [])
@@ -695,7 +702,7 @@ class Arguments:
         finally:
             del error, failed  # else its traceback would hold this frame, and this frame the error
 
-    def own_keys(self, data: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    def own_keys(self, data: dict[str, object]) -> tuple[dict[str, Any], list[str]]:
         """Put the keys of the schema where data has their stand-ins; say where."""
         known = OwnNames(self._coercing_schema().get("properties", ()))
         own = {key: known.own(key) for key in data}
@@ -707,7 +714,7 @@ class Arguments:
             self._coercing = self.json_schema()
         return self._coercing
 
-    def check(self, value: Any, *, by_name: bool = False) -> Any:
+    def check(self, value: object, *, by_name: bool = False) -> Any:
         """Validate an input that a program made, through its fields.
 
         An instance of a model or dataclass is taken apart first, because pydantic takes an instance
@@ -753,7 +760,7 @@ class Arguments:
                 self.type.__name__, [{"type": "finite_number", "loc": loc, "input": number}]
             )
 
-    def to_data(self, value: Any) -> Any:
+    def to_data(self, value: object) -> Any:
         """Return an input as plain JSON data.
 
         The keys are those of the wire. Two exceptions: where the type reads one name and writes
@@ -767,14 +774,14 @@ class Arguments:
         """
         return self._exact(self._plain(value), value)
 
-    def to_wire(self, value: Any) -> Any:
+    def to_wire(self, value: object) -> Any:
         """Return an input as data under the names by which a model sends it, if others are written.
 
         Raises:
             PydanticSerializationError: It has no JSON form.
         """
         if self._wire is None:
-            source: Any = self._taken.source
+            source: object = self._taken.source
             slot = "__pydantic_core_schema__" if is_model(source) else "core_schema"
             self._wire = wire_serializer(getattr(source, slot))
         data = self._wire.to_python(
@@ -782,7 +789,7 @@ class Arguments:
         )
         return self._exact(data, value)
 
-    def _exact(self, data: Any, value: Any) -> Any:
+    def _exact(self, data: object, value: object) -> Any:
         if self.is_exact:
             return data
         from .read_back import exact_data
@@ -827,7 +834,7 @@ class Arguments:
         is_open = self._schema is not None and root.get("additionalProperties") is not False
         return is_open or any(below(part, name) for part in branches(root, [root]))
 
-    def values_of(self, data: Any, name: str) -> list[Any]:
+    def values_of(self, data: object, name: str) -> list[Any]:
         """Return what the data of an input has of the parameter with a name, or by that key."""
         keys = self.keys_of(name) or (name,)
         return [data[key] for key in keys if key in data] if is_object(data) else []
@@ -845,15 +852,14 @@ class Arguments:
     @property
     def named_schema(self) -> JsonSchema:
         """The schema of the input, with all names of each field."""
-        schema: JsonSchema = self.masking.root
-        return schema
+        return self.masking.root
 
     @property
     def goes_by_fields(self) -> bool:
         """Whether the keys of what `to_data` gives are the names of fields, not of the wire."""
         return self._schema is None and not self.keeps_names
 
-    def _plain(self, value: Any, *, warnings: bool = True) -> Any:
+    def _plain(self, value: object, *, warnings: bool = True) -> Any:
         try:
             # A default may have no JSON form, as `float("inf")` or an open file. Left out, it comes
             # back as the default when the data is read.
@@ -866,13 +872,9 @@ class Arguments:
 
     # Inputs and their texts.
 
-    def written(self, value: Any) -> bytes | None:
-        """Write an input out whole, to compare it; None if it has no JSON form."""
-        return self._json(value)
-
-    def whole(self, value: Any) -> InputText:
+    def whole(self, value: object) -> InputText:
         """Write an input out whole; one without a JSON form has no text."""
-        json = self._json(value)
+        json = self.written(value)
         if json is None or not self._taken.tracks_unset:
             return InputText(json, is_proven=self.is_faithful)
         if self._taken.is_flat and self.is_faithful and isinstance(value, BaseModel):
@@ -880,7 +882,7 @@ class Arguments:
             unset = tuple([(self._key_of(name),) for name in sorted(names)]) if names else ()
             return InputText(json, unset, is_proven=True)
         if self.is_faithful:  # written twice, which is much faster than to look through it here
-            bare = self._json(value, exclude_unset=True)
+            bare = self.written(value, exclude_unset=True)
             if bare is None or bare == json:
                 return InputText(json, is_proven=True)
             depth = 2 if hasattr(value, "__is_of_function__") else 1
@@ -932,7 +934,8 @@ class Arguments:
         alias: str | None = self.type.model_fields[name].serialization_alias
         return alias if alias is not None and self.keeps_names else name
 
-    def _json(self, value: Any, *, exclude_unset: bool = False) -> bytes | None:
+    def written(self, value: object, *, exclude_unset: bool = False) -> bytes | None:
+        """Write an input out, to compare it; None if it has no JSON form."""
         try:
             if self.is_exact:
                 with suppress(PydanticSerializationError):  # of a default, which is left out
@@ -954,7 +957,7 @@ class Arguments:
         except (TypeError, ValueError, RecursionError):
             return None
 
-    def proposed(self, sent: str, value: Any) -> InputText:
+    def proposed(self, sent: str, value: object) -> InputText:
         """Describe an input that was read from a text: the text itself, with defaults.
 
         Args:
@@ -981,7 +984,7 @@ class Arguments:
         texts[0].others = tuple(texts[1:])
         return texts[0]
 
-    def proof(self, text: InputText, value: Any) -> tuple[InputText, Any] | None:
+    def proof(self, text: InputText, value: object) -> tuple[InputText, Any] | None:
         """Find out whether validating the text of an input gives the input.
 
         Returns:
@@ -999,7 +1002,7 @@ class Arguments:
                 texts.insert(0, self._sparing(text.others[-1], value, differs))
         return None
 
-    def _again(self, text: InputText, value: Any) -> tuple[Any, set[str]]:
+    def _again(self, text: InputText, value: object) -> tuple[Any, set[str]]:
         """Read a text, and name the members in which what it gives is not a value."""
         try:
             made = None if text.json is None else self.read(text)
@@ -1009,7 +1012,7 @@ class Arguments:
             return None, {""}
         return made, set() if same(made, value) else {"", *differing(made, value)}
 
-    def _sparing(self, sent: InputText, value: Any, names: set[str]) -> InputText:
+    def _sparing(self, sent: InputText, value: object, names: set[str]) -> InputText:
         """Write out a text that was sent with all defaults but for those of some members."""
         filler = Filler(lambda owner, name: owner is not value or name not in names)
         written = self.whole(value).data
@@ -1017,7 +1020,7 @@ class Arguments:
         return InputText(encoded(data), tuple(filler.unset))
 
     def take(
-        self, value: Any, before: InputText | None = None, *, by_name: bool = False
+        self, value: object, before: InputText | None = None, *, by_name: bool = False
     ) -> tuple[Any, InputText]:
         """Take an input that a program made, and find the text that describes it.
 
@@ -1054,7 +1057,7 @@ class Arguments:
             pass  # what is in it has no form of its own, and may have one as a field
         return self._prove(made, texts)
 
-    def edited(self, text: InputText, data: Any) -> tuple[Any, InputText]:
+    def edited(self, text: InputText, data: object) -> tuple[Any, InputText]:
         """Read the text of an input in which a person changed some members.
 
         Args:
@@ -1083,12 +1086,12 @@ class Arguments:
         full.is_proven = True
         return made, full
 
-    def _replaced(self, before: InputText, value: Any, whole: InputText) -> InputText:
+    def _replaced(self, before: InputText, value: object, whole: InputText) -> InputText:
         """Put those members of an input that are not what they were into its old text."""
         try:
             written = whole.data
             if written is None:  # a member has no form, and its text may still be there
-                names = changed_members(before.kept, value)
+                names = set(differing(before.kept, value))
                 written = self._dump(value, include=names, warnings=False)
             data = replaced(before.data, before.kept, value, written)
             filler = Filler(has_none)
@@ -1097,7 +1100,7 @@ class Arguments:
         except (TypeError, ValueError, RecursionError):
             return InputText(None)
 
-    def _bare(self, value: Any) -> InputText:
+    def _bare(self, value: object) -> InputText:
         """Write an input out without the defaults that it has, which may not survive."""
         try:
             data = self._dump(value, exclude_unset=True, warnings=False)
@@ -1109,7 +1112,7 @@ class Arguments:
         kind = get_origin(self.type) or self.type
         return isinstance(value, dict if is_typeddict(kind) else kind)
 
-    def _prove(self, value: Any, texts: list[InputText]) -> tuple[Any, InputText]:
+    def _prove(self, value: object, texts: list[InputText]) -> tuple[Any, InputText]:
         """Find the first text that gives the input.
 
         Raises:
@@ -1141,6 +1144,24 @@ class Arguments:
         finally:
             del raised
 
+    def sent_by_model(self, value: object, text: InputText, sent: str) -> Any:
+        """Return the data of an input under the names that a model sends; `NOTHING` if none do.
+
+        Args:
+            value: The input.
+            text: Its text.
+            sent: What the model sent.
+        """
+        if self.keeps_names:
+            return text.set_data
+        # It is shown by other names than a model sends. Where the input written out is not read as
+        # the same, what was sent is.
+        for each in (compact_json(self.to_wire(value)), sent, compact_json(text.set_data)):
+            with suppress(ValidationError):
+                if same(self.validate_json(each), value):
+                    return parse_json(each)
+        return NOTHING
+
     def read(self, text: InputText) -> Any:
         """Make an input of its text.
 
@@ -1155,7 +1176,7 @@ class Arguments:
 
     def _dump(
         self,
-        value: Any,
+        value: object,
         *,
         mode: str = "json",
         exclude_unset: bool = False,
@@ -1211,11 +1232,100 @@ class PlainArguments(Arguments):
             return object.__getattribute__(self, name)
 
 
+def function_arguments(
+    model: ModelName, signature: Signature, *, strict: bool
+) -> tuple[Arguments, dict[str, str] | None]:
+    """Return what decodes the input of a function, and the field of each parameter.
+
+    Args:
+        model: What the model is called that has a field for each parameter.
+        signature: The function's.
+        strict: Take fields without coercion.
+
+    Returns:
+        The arguments, and the fields; None where one parameter is the whole input.
+
+    Raises:
+        ToolDefinitionError: A parameter cannot be a field.
+    """
+    parameters = signature.parameters
+
+    def build() -> type[FnInput]:
+        from .input_model import build_input_model
+
+        return build_input_model(model, parameters, names, strict=strict)
+
+    # Plain types, such as str and list[int], are described and decoded without a pydantic model,
+    # which is then made only if somebody asks for `Input`.
+    schema = plain_schema(parameters)
+    if schema is not None:
+        names = {parameter.name: parameter.name for parameter in parameters}
+        return PlainArguments(schema, build), names
+    # Making the first pydantic model costs as much as importing pydantic.
+    from pydantic.fields import FieldInfo
+
+    from .input_model import field_names, sole_input
+
+    if sole_input(parameters) is not None:
+        return _sole_argument(model.place, parameters[0], strict), None
+    names = field_names(parameters)
+    plain = all(
+        is_plain(Annotated[each.annotation, each.default])
+        if isinstance(each.default, FieldInfo)
+        else is_plain(each.annotation)
+        for each in parameters
+    )
+    return Arguments(build(), strict=strict, is_plain=plain), names
+
+
+def check_input(place: str, signature: Signature, input_type: object) -> None:
+    """Make sure that the one visible parameter is what `input=` says.
+
+    Raises:
+        ToolDefinitionError: Its type is another, or there are more parameters.
+    """
+    said = f"{place}: `input={type_name(input_type)}`"
+    if not signature.parameters:
+        raise ToolDefinitionError(
+            f"{said} names the type of the input, but no parameter is visible to the model. Give "
+            "one that type."
+        )
+    for parameter in signature.parameters:
+        annotation = parameter.annotation
+        # `Annotated[SearchArgs, Field(...)]` is `SearchArgs` to whoever wrote `input=SearchArgs`.
+        plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+        if plain != input_type:
+            raise ToolDefinitionError(
+                f"{said} is the whole input, but parameter `{parameter.name}` of type "
+                f"`{type_name(plain)}` is visible to the model as well. Hide it with "
+                f"`skip=({parameter.name!r},)`, or leave `input=` out."
+            )
+    from .input_model import sole_input
+
+    if sole_input(signature.parameters) is None:
+        raise ToolDefinitionError(
+            f"{said} is not the whole input of the function. Let one parameter, without a default, "
+            "have that type: a pydantic model, a dataclass or a `TypedDict`."
+        )
+
+
+def _sole_argument(place: str, parameter: Parameter, strict: bool) -> Arguments:
+    try:
+        return Arguments(parameter.annotation, strict=strict)
+    except NameError:
+        raise
+    except Exception as error:
+        raise ToolDefinitionError(
+            f"{place}: parameter `{parameter.name}` of type `{type_name(parameter.annotation)}` "
+            f"has no schema ({reason_of(error)}). Use types that pydantic knows."
+        ) from error
+
+
 _FILLING: Final = ((has_default, True), (has_factory, True), (has_none, True), (has_none, False))
 """How a text that was sent is written out, each time with less that was not sent."""
 
 
-def encoded(data: Any) -> bytes:
+def encoded(data: object) -> bytes:
     """Write plain data as the text of an input."""
     return compact_json(data).encode("utf-8", "surrogatepass")
 
@@ -1257,7 +1367,7 @@ def _items(part: Any) -> Sequence[Any]:
     return [each for item in part.items() for each in item] if kind is dict else ()
 
 
-def fields_of(value: Any) -> Any:
+def fields_of(value: object) -> Any:
     """Take an instance apart: one level, what is inside was checked by its own class."""
     if isinstance(value, BaseModel):
         parts = {**value.__dict__, **(value.__pydantic_extra__ or {})}

@@ -457,7 +457,7 @@ def meet(some: Iterable[ResourceAccess], others: Iterable[ResourceAccess]) -> bo
 
 
 def accesses_of(
-    effects: tuple[ToolEffect, ...], arguments: Arguments, data: Any
+    effects: tuple[ToolEffect, ...], arguments: Arguments, data: object
 ) -> tuple[ResourceAccess, ...]:
     """Say what a call accesses.
 
@@ -480,7 +480,7 @@ def accesses_of(
     return tuple(found)
 
 
-def _given(arguments: Arguments, data: Any, target: str | None) -> list[Any]:
+def _given(arguments: Arguments, data: object, target: str | None) -> list[Any]:
     """Return the values of the argument that is a target, but for a secret."""
     masking = arguments.masking
     if target is None or (masking.found and masking.hides((target,))):
@@ -491,7 +491,7 @@ def _given(arguments: Arguments, data: Any, target: str | None) -> list[Any]:
 _Form: TypeAlias = Literal["NFC", "NFKC"]
 
 
-def _targets(value: Any, form: _Form) -> Iterator[str | None]:
+def _targets(value: object, form: _Form) -> Iterator[str | None]:
     """Yield the targets that an argument names; None if it may be any."""
     if is_array(value) and value:
         for part in value:

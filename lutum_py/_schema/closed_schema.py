@@ -10,7 +10,7 @@ itself pydantic would take in place of the changed part.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, cast, get_type_hints
 
@@ -24,6 +24,7 @@ from .._text.json import infinity_in, is_object
 from .read_back import (
     NO_SCHEMA,
     OBJECTS,
+    Core,
     accepts,
     built,
     but,
@@ -100,15 +101,15 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
             # Where something is missing all the same, this raises, and says in its text what.
             input_type.__pydantic_validator__.title  # noqa: B018
         adapter: TypeAdapter[Any] = TypeAdapter(input_type)
-        core_schema: Any = adapter.core_schema
+        core_schema: Core = adapter.core_schema
         taking = _Taking(core_schema, strict)
         changed = taking.changed(core_schema, _Around(is_top=True))
     except PydanticUserError as error:
         if error.code == "class-not-fully-defined":
             raise NameError(str(error), name=_name_in(str(error))) from error
         raise
-    validator: Any = adapter.validator
-    serializer: Any = adapter.serializer
+    validator = cast("SchemaValidator", adapter.validator)
+    serializer = adapter.serializer
     if changed is not core_schema:
         validator = built(SchemaValidator, changed, taking.classes)
     # What the author leaves out of what is written, by `Field(exclude=True)`, is written too: the
@@ -176,14 +177,14 @@ class _Taking:
         classes: The classes whose finished validators would know nothing of either.
     """
 
-    def __init__(self, root: Any, strict: bool) -> None:
+    def __init__(self, root: Core, strict: bool) -> None:
         self.closed = False
         self.bounded = False
         self.excluded = 0
         self.iterators = 0
         self.classes: set[type[Any]] = set()
         self._strict = strict
-        self._definitions: dict[str, Any] = {}
+        self._definitions: dict[str, Core] = {}
         if root["type"] == "definitions":
             self._definitions = {one["ref"]: one for one in root["definitions"]}
 
@@ -221,7 +222,7 @@ class _Taking:
                 return schema
             self.bounded = True
             return {**schema, "allow_inf_nan": False}
-        changes: dict[str, Any] = {}
+        changes: dict[str, object] = {}
         before = self.iterators
         if kind in OBJECTS:
             config = schema.get("config", {})
@@ -275,11 +276,11 @@ class _Taking:
             made = {**made, "revalidate_instances": "always"}  # that of a program may hold one
         # The definition of that name stays what it was, for the fields that refer to it.
         if is_top and made is not schema:
-            made.pop("ref", None)
+            made = {key: part for key, part in made.items() if key != "ref"}
         return by_json_value(made)
 
 
-def _converted(schema: Any, definitions: Any) -> dict[str, Any]:
+def _converted(schema: Core, definitions: Iterable[Core]) -> dict[str, object]:
     """Return what a default has to be, so that it is of its type; pydantic takes any as it is."""
     default = schema["default"]
     try:
@@ -290,7 +291,7 @@ def _converted(schema: Any, definitions: Any) -> dict[str, Any]:
     return {} if is_same else {"default": made, "copy_default": not isinstance(made, Hashable)}
 
 
-def converted(validator: Any, default: Any) -> Any:
+def converted(validator: SchemaValidator, default: object) -> object:
     """Convert a default to its type; what stands for "not given" is the author's affair.
 
     One that is of its type stays as it is, as in pydantic. Validators of the author's may change
@@ -329,7 +330,7 @@ def _by_name(name: str, field: Any) -> Any:
     return field if is_told else {**field, "validation_alias": [[name], *paths]}
 
 
-def _states_policy(cls: Any) -> bool:
+def _states_policy(cls: object) -> bool:
     """Whether the author says in the class's own config what becomes of unknown fields."""
     if is_model(cls):
         return cls.model_config.get("extra") is not None
@@ -350,11 +351,11 @@ _EXACT: Final = (OBJECTS | _FIELDS).union(
 )
 
 
-def _is_exact(part: dict[str, Any]) -> bool:
+def _is_exact(part: dict[str, object]) -> bool:
     return part["type"] in _EXACT and "serialization" not in part and not keeps_extra(part)
 
 
-def keeps_extra(part: dict[str, Any]) -> bool:
+def keeps_extra(part: Core) -> bool:
     """Whether unknown fields are kept in a part of a core schema."""
     config = part.get("config", {})
     return "allow" in (part.get("extra_behavior"), config.get("extra_fields_behavior"))
@@ -363,25 +364,25 @@ def keeps_extra(part: dict[str, Any]) -> bool:
 _OPEN: Final = frozenset({"any", "dataclass", "model"})
 
 
-def _tracks_unset(part: dict[str, Any]) -> bool:
+def _tracks_unset(part: dict[str, object]) -> bool:
     return part["type"] == "model" and not hasattr(part["cls"], "__is_of_function__")
 
 
-def _is_renamed(field: dict[str, Any]) -> bool:
+def _is_renamed(field: dict[str, object]) -> bool:
     """Whether a field is read under one name and written under another."""
     return field.get("validation_alias") != field.get("serialization_alias")
 
 
-def _is_skipped(part: dict[str, Any]) -> bool:
+def _is_skipped(part: Core) -> bool:
     return SKIPPED in part.get("metadata", ()) or _skipped_field(part) is not None
 
 
 # A validator that stands for the whole schema of a field, as `PlainValidator` does, takes the trace
 # of the mark with it, so the annotations of each class are looked at as well.
-def _skipped_field(part: dict[str, Any]) -> str | None:
+def _skipped_field(part: Core) -> str | None:
     """Return the first field of a class whose annotation has a `Skip()`; None if there is none."""
-    cls: Any = part.get("cls", part.get("function"))  # a named tuple is what makes it
-    hints: dict[str, Any] = {}
+    cls: object = part.get("cls", part.get("function"))  # a named tuple is what makes it
+    hints: dict[str, object] = {}
     if is_model(cls):
         hints = {name: (each.annotation, each.metadata) for name, each in cls.model_fields.items()}
     elif isinstance(cls, type):
@@ -390,7 +391,7 @@ def _skipped_field(part: dict[str, Any]) -> str | None:
     return next((name for name, hint in hints.items() if holds_skip(hint)), None)
 
 
-def _skipped_in(schema: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+def _skipped_in(schema: object, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:
     """Return the names of the fields that lead to the first `Skip()`; None if there is none."""
     if isinstance(schema, list | tuple):
         inner = [(each, path) for each in cast("Sequence[Any]", schema)]
@@ -410,7 +411,7 @@ def _skipped_in(schema: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | No
     return next((each for each in found if each is not None), None)
 
 
-def _refuse_infinity(value: Any) -> Any:
+def _refuse_infinity(value: object) -> object:
     if infinity_in(value) is not None:
         raise PydanticKnownError("finite_number")
     return value

@@ -10,6 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypedDict, get_args
 
+from pydantic.errors import PydanticUserError
+
+from .._text.escaping import names_for_message
 from .._text.immutable import Immutable, dataclass
 from .._text.json import (
     compact_json,
@@ -21,17 +24,20 @@ from .._text.json import (
     sendable,
     shorten,
 )
+from .._text.names import is_plain, is_sendable, stand_in
 from ..errors import MisuseError, ToolDefinitionError
+from .signature import reason_of, type_name
 
 if TYPE_CHECKING:
+    from .arguments import Arguments
     from .capabilities import ToolCapabilities
+    from .output import Output
     from .schema_reader import JsonSchema
 
 Caller: TypeAlias = Literal["model", "program"]
 """Who may call a tool: the model, or a program of the model's that its provider runs."""
 
 if TYPE_CHECKING:
-    from .capabilities import ToolCapabilities
 
     class ToldOfTool(TypedDict, total=False):
         """What every decorator takes, for type checkers alone: the functions spell it out."""
@@ -166,7 +172,7 @@ TOLD = tuple(name for name in ToolOptions.__annotations__ if name != "skip")
 """The options that a definition keeps; the others are used up while it is made."""
 
 
-def _refuse(*_: Any, **__: Any) -> NoReturn:
+def _refuse(*_: object, **__: object) -> NoReturn:
     raise MisuseError(
         "The schema of a tool is read-only, because its digest, its validator and what was sent "
         "would no longer agree with it. Edit a copy, as `copy.deepcopy(schema)` gives one."
@@ -179,7 +185,7 @@ class _ReadOnly:
     __slots__ = ()
     __setitem__ = __delitem__ = clear = pop = _refuse
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> Any:
         return copy_json(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -300,10 +306,10 @@ class ToolDef(Immutable):
         cls,
         *,
         name: str,
-        input_schema: Mapping[str, Any],
+        input_schema: Mapping[str, object],
         description: str = "",
         title: str | None = None,
-        output_schema: Mapping[str, Any] | None = None,
+        output_schema: Mapping[str, object] | None = None,
         category: str | None = None,
         capabilities: ToolCapabilities | None = None,
         timeout: float | None = None,
@@ -419,13 +425,11 @@ class ToolDef(Immutable):
         return self._but(description=description)
 
     def _but(self, **changed: Any) -> ToolDef:
-        made = ToolDef(
+        return ToolDef(
             **{**self._told(), **changed},
-            input_schema=lambda: self.input_schema,
+            input_schema=self.input_schema if self.is_foreign else lambda: self.input_schema,
             output_schema=None if self._output is None else lambda: self.output_schema or {},
         )
-        made._put(is_foreign=self.is_foreign)
-        return made
 
     def _told(self) -> dict[str, Any]:
         slots = ("_capabilities" if name == "capabilities" else name for name in TOLD)
@@ -462,7 +466,7 @@ class ToolDef(Immutable):
         return (_restore, (data, self.is_foreign))
 
 
-def _json_object(place: str, which: str, schema: Any) -> JsonSchema:
+def _json_object(place: str, which: str, schema: object) -> JsonSchema:
     if not isinstance(schema, Mapping):
         raise ToolDefinitionError(
             f"{place}: the {which} schema must be a JSON object, got {shorten(schema)}. Pass "
@@ -537,7 +541,7 @@ def _foreign_type(root: JsonSchema) -> str | None:
     return None
 
 
-def without_remarks(schema: Any) -> Any:
+def without_remarks(schema: object) -> Any:
     """Copy a schema without what is for people."""
     from .schema_reader import REMARKS, with_subschemas
 
@@ -548,6 +552,119 @@ def without_remarks(schema: Any) -> Any:
 
 
 def _restore(data: dict[str, Any], is_foreign: bool) -> ToolDef:
-    made = ToolDef(**data)
-    made._put(is_foreign=is_foreign)
-    return made
+    schema = data.pop("input_schema")
+    return ToolDef(**data, input_schema=schema if is_foreign else lambda: schema)
+
+
+def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Output) -> ToolDef:
+    """Make a tool's definition, and check now what would otherwise fail on first use.
+
+    Raises:
+        ToolDefinitionError: An option is of the wrong kind, or the input or output type has no
+            schema.
+    """
+    told = options.checked(place)
+    if not arguments.is_plain and arguments.skipped is not None:
+        where = ".".join(arguments.skipped) or "the input"
+        raise ToolDefinitionError(
+            f"{place}: `{where}` has a `Skip()`, which hides parameters of a function only, each "
+            "as a whole, so the model would fill it in. Take it out of the input, and let a "
+            "function with `@tool_fn` take it as a parameter: `name: Annotated[..., Skip()]`."
+        )
+
+    # Functions, because a schema takes longer to make than the rest of a declaration, and in many
+    # programs only some of the tools are ever on offer. What is checked below is made at once.
+    definition = ToolDef(
+        **told,
+        input_schema=lambda: object_schema(place, arguments.json_schema()),
+        output_schema=None if output.type is None else lambda: output.json_schema() or {},
+    )
+    if options.capabilities is not None:
+        check_targets(place, definition, arguments)
+    if not arguments.is_plain:
+        try:
+            definition.input_schema  # noqa: B018 - computed now, and kept
+        except PydanticUserError as error:
+            fault = _without_schema(arguments.type, error)
+            raise ToolDefinitionError(f"{place}: {fault}") from error
+    try:
+        output.check()
+    except Exception as error:
+        raise ToolDefinitionError(
+            f"{place}: its output type `{type_name(output.type)}` has no schema "
+            f"({reason_of(error)}). Use a type that pydantic knows, or `Any`."
+        ) from error
+    return definition
+
+
+def check_targets(place: str, definition: ToolDef, arguments: Arguments) -> None:
+    """Make sure that what an effect is said to act on is an argument, by any of its names.
+
+    Raises:
+        ToolDefinitionError: The tool has no such argument.
+    """
+    from .schema_reader import names_in
+
+    for effect in definition.capabilities.effects:
+        if effect.target is not None and not arguments.may_have(effect.target):
+            known = names_in(definition.input_schema)
+            raise ToolDefinitionError(
+                f"{place}: effect {effect.kind.value!r} has the target {effect.target!r}, which "
+                f"is not an argument. The arguments are {names_for_message(known)}."
+            )
+
+
+def _without_schema(input_type: Any, error: PydanticUserError) -> str:
+    """Name the field that has no JSON schema: pydantic names only the type that it cannot do."""
+    from pydantic import create_model
+
+    from .input_model import FnInput
+    from .json_schema import input_schema_of
+
+    # pydantic says that it cannot make a schema of `Callable`, and not where that stands. So each
+    # field is tried alone, and the first that fails is named.
+    is_ours = issubclass(input_type, FnInput) if isinstance(input_type, type) else False
+    for name, field in getattr(input_type, "model_fields", {}).items():
+        shown = (field.alias or name) if is_ours else name
+        probe: Any = {"probe": (field.annotation, field)}
+        try:
+            input_schema_of(create_model("Probe", **probe))
+        except PydanticUserError as found:
+            skip = f"`skip=({shown!r},)` or `Annotated[..., Skip()]`"
+            hide = f", or hide the parameter from the model with {skip}" if is_ours else ""
+            return (
+                f"{'parameter' if is_ours else 'field'} `{shown}` of type "
+                f"`{type_name(field.annotation)}` has no JSON schema ({reason_of(found)}). Use a "
+                f"type that JSON can carry{hide}."
+            )
+    return f"its arguments have no JSON schema ({reason_of(error)}). Use types that JSON can carry."
+
+
+def check_names(owner: str, paths: Mapping[str, str]) -> None:
+    """Refuse names that cannot be sent, and two tools that could go out under one name.
+
+    Args:
+        owner: What has the tools, for messages.
+        paths: Where each tool is, by its name.
+
+    Raises:
+        ToolDefinitionError: A name is empty or holds a control or half of a surrogate pair, or the
+            stand-in of one tool's name is the name, or the stand-in, of another.
+    """
+    made: dict[str, str] = {}
+    for name, path in paths.items():
+        if is_plain(name):
+            continue
+        place = f"{owner}: the name {shorten(name)} of {path}"
+        if not is_sendable(name):
+            raise ToolDefinitionError(
+                f"{place} is empty, or holds a control or half of a surrogate pair. Give the tool "
+                "another, as in `@tool_fn(name=...)`."
+            )
+        goes_out = stand_in(name)
+        other = goes_out if goes_out in paths else made.setdefault(goes_out, name)
+        if other != name:
+            raise ToolDefinitionError(
+                f"{place} goes out as {goes_out!r} if a provider refuses it, and so does or is "
+                f"the name {shorten(other)} of {paths[other]}. Rename one."
+            )

@@ -36,7 +36,9 @@ _WANTS_CONTAINER = frozenset(
 )
 
 
-def coerce_places(data: Any, error: ValidationError, schema: Callable[[], JsonSchema]) -> list[str]:
+def coerce_places(
+    data: object, error: ValidationError, schema: Callable[[], JsonSchema]
+) -> list[str]:
     """Coerce what can be coerced in place; return the paths of those places."""
     coerced: list[str] = []
     for entry in error.errors(include_url=False, include_context=False):

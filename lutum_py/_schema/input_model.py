@@ -27,7 +27,16 @@ from ..errors import ToolDefinitionError
 from .closed_schema import converted
 from .read_back import accepts
 from .secrets import MASK, Masking
-from .signature import REQUIRED, Parameter, Skip, can_carry, is_object_type, reason_of, type_name
+from .signature import (
+    REQUIRED,
+    ModelName,
+    Parameter,
+    Skip,
+    can_carry,
+    is_object_type,
+    reason_of,
+    type_name,
+)
 
 
 class FnInput(BaseModel):
@@ -50,12 +59,12 @@ class FnInput(BaseModel):
 
     if TYPE_CHECKING:
         # What the fields are is known at run time only.
-        def __init__(self, **data: Any) -> None: ...
+        def __init__(self, **data: object) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
 
 
 def masked_args(
-    model: type[BaseModel], args: Iterable[tuple[str | None, Any]]
+    model: type[BaseModel], args: Iterable[tuple[str | None, object]]
 ) -> Iterator[tuple[str | None, Any]]:
     """Mask what is secret in what a model represents itself by."""
     masking = _masking_of(model)
@@ -113,12 +122,10 @@ def field_names(parameters: Iterable[Parameter]) -> dict[str, str]:
 
 
 def build_input_model(
-    name: str,
+    named: ModelName,
     parameters: tuple[Parameter, ...],
     fields: Mapping[str, str],
     *,
-    module: str,
-    qualname: str,
     strict: bool,
 ) -> type[FnInput]:
     """Make the model class, with an honest module and qualified name so that it pickles.
@@ -127,15 +134,15 @@ def build_input_model(
         ToolDefinitionError: A parameter's type has no schema, its default does not fit its type,
             or two parameters have one name on the wire.
     """
-    place = f"Tool function `{qualname.rpartition('.')[0]}`"
+    place = named.place
     definitions: dict[str, Any] = {}
     for parameter in parameters:
         field = fields[parameter.name]
         definitions[field] = _field(parameter, None if field == parameter.name else parameter.name)
     base = StrictFnInput if strict else FnInput
     try:
-        model = create_model(name, __base__=base, __module__=module, **definitions)
-        model.__qualname__ = qualname
+        model = create_model(named.name, __base__=base, __module__=named.module, **definitions)
+        model.__qualname__ = f"{named.owner}.Input"
     except Exception as error:
         raise _explain(place, parameters, error) from error
     for parameter in parameters:

@@ -11,15 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import CoroutineType, MethodType
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 from .._text.escaping import names_for_message
-from .._text.immutable import SetOnce, settle
 from ..errors import MisuseError
 from .signature import REQUIRED, Parameter, Signature, read_others, signature_of
 
 
-class Invocation(SetOnce):
+class Invocation:
     """Know how to call one function: which argument goes where, and what the caller must add.
 
     Args:
@@ -30,32 +29,33 @@ class Invocation(SetOnce):
 
     Attributes:
         fields: The field of each visible parameter; the parameter itself if it is the input.
+        whole: The visible parameter that is the input; None if it is made of fields.
+        required: The hidden parameters without a default.
         is_as_is: Whether the fields of the input are the keyword arguments of the function, and all
             of them, unless more is passed: such a function is called straight, also elsewhere.
     """
 
     __slots__ = (
-        *("_fields", "_is_as_is", "_is_handler", "_signature", "annotations", "context", "fields"),
-        *("function", "hidden", "is_async", "positional", "required", "whole"),
+        *("annotations", "context", "fields", "function", "hidden", "is_as_is", "is_async"),
+        *("is_handler", "positional", "required", "signature", "whole"),
     )
-    _way: ClassVar[str] = "it is read of a function. Declare the tool with another function."
-    is_as_is: bool
 
     def __init__(
         self,
         function: Callable[..., Any],
         signature: Signature,
         fields: Mapping[str, str] | None,
+        *,
+        is_handler: bool = False,
     ) -> None:
         self.function: Callable[..., Any] = function
-        self._signature = signature
-        self._fields = fields
-        self._is_handler = False
+        self.signature = signature
+        self.is_handler = is_handler
         self.is_async: bool = signature.is_async
         self.context: str | None = signature.context
-        self.hidden: Mapping[str, Any] = signature.hidden
+        self.hidden: Mapping[str, object] = signature.hidden
         self.positional: tuple[str, ...] = signature.positional
-        self.annotations: dict[str, Any] = {
+        self.annotations: dict[str, object] = {
             each.name: each.annotation for each in signature.parameters
         }
         self.fields: Mapping[str, str] = fields or {each: each for each in self.annotations}
@@ -64,7 +64,7 @@ class Invocation(SetOnce):
             n for n, default in signature.hidden.items() if default is REQUIRED
         )
         # Nothing renamed, hidden or positional: the fields are the keyword arguments.
-        self._is_as_is = (
+        self.is_as_is = (
             fields is not None
             and not signature.positional
             and not signature.hidden
@@ -89,7 +89,7 @@ class Invocation(SetOnce):
             positional, fields = tuple(visible), None
         else:
             visible, positional = [*own.annotations], own.positional
-            fields = own._fields
+            fields = own.own_fields
         hidden, context, is_async = read_others(function, [*visible, *names[: len(positional)]])
         if own is not None:
             if own.context is not None:
@@ -104,13 +104,16 @@ class Invocation(SetOnce):
             output=Any,
             is_async=is_async,
         )
-        made = cls(function, signature, fields)
-        made._is_handler = True
-        return made
+        return cls(function, signature, fields, is_handler=True)
+
+    @property
+    def own_fields(self) -> Mapping[str, str] | None:
+        """The field for each visible parameter; None if the input as a whole is the one."""
+        return self.fields if self.whole is None else None
 
     def bound_to(self, instance: object) -> Invocation | None:
         """Say how to call the function as a method of an instance; None if it is not one."""
-        own = self._signature
+        own = self.signature
         name = next(iter(signature_of(self.function).parameters), None)
         if name not in own.hidden:
             return None
@@ -119,9 +122,9 @@ class Invocation(SetOnce):
             hidden={other: hidden for other, hidden in own.hidden.items() if other != name},
             positional=tuple(other for other in own.positional if other != name),
         )
-        return Invocation(MethodType(self.function, instance), signature, self._fields)
+        return Invocation(MethodType(self.function, instance), signature, self.own_fields)
 
-    def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
+    def start(self, call: object, input: object, skipped: dict[str, object]) -> Any:
         """Call the function: gives its output, or an awaitable of it where it is async.
 
         Raises:
@@ -152,14 +155,14 @@ class Invocation(SetOnce):
         ]
         return positional, keywords
 
-    def arguments_of(self, input: Any) -> dict[str, Any]:
+    def arguments_of(self, input: object) -> dict[str, Any]:
         """Return what the model filled in, by the parameters of the function."""
-        if self._fields is None:
+        if self.whole is not None:
             return dict.fromkeys(self.annotations, input)
-        return {name: getattr(input, field) for name, field in self._fields.items()}
+        return {name: getattr(input, field) for name, field in self.fields.items()}
 
     def unfit(
-        self, function: Callable[..., Any], names: Mapping[str, str] | None = None
+        self, function: Callable[..., object], names: Mapping[str, str] | None = None
     ) -> str | None:
         """Say why a function cannot be called with what a call passes; None if it can.
 
@@ -176,7 +179,7 @@ class Invocation(SetOnce):
             return str(error)
         return None
 
-    def input_of(self, tool: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def input_of(self, tool: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
         """Make the fields of an input, or the whole one, of arguments as the function takes them.
 
         What the model does not fill in is passed over: a context, and hidden parameters by name.
@@ -199,11 +202,11 @@ class Invocation(SetOnce):
                 f"These are not arguments of tool `{tool}`: {error}. What the model fills in: "
                 f"{names_for_message(visible)}."
             ) from None
-        if self._fields is None:
-            return given[visible[0]]
-        return {field: given[name] for name, field in self._fields.items() if name in given}
+        if self.whole is not None:
+            return given[self.whole]
+        return {field: given[name] for name, field in self.fields.items() if name in given}
 
-    def input_with(self, tool: str, input: Any, changes: Mapping[str, Any]) -> Any:
+    def input_with(self, tool: str, input: object, changes: Mapping[str, object]) -> Any:
         """Make the same of an input in which some arguments are changed.
 
         Raises:
@@ -215,9 +218,9 @@ class Invocation(SetOnce):
                 f"`{tool}`. What the model fills in: {names_for_message(self.annotations)}."
             )
         arguments = {**self.arguments_of(input), **changes}
-        if self._fields is None:
-            return arguments[next(iter(self.annotations))]
-        return {field: arguments[name] for name, field in self._fields.items()}
+        if self.whole is not None:
+            return arguments[self.whole]
+        return {field: arguments[name] for name, field in self.fields.items()}
 
     def check(self, call: Any, skipped: dict[str, Any]) -> None:
         """Make sure that what the model does not fill in is given, and nothing else.
@@ -247,7 +250,7 @@ class Invocation(SetOnce):
 
     def _run(self, given: str = "", *, sync: bool = False) -> str:
         """Write what a program says to have a call run."""
-        if self._is_handler:
+        if self.is_handler:
             run = "run.call_sync" if sync else "run"
             return f"{run}(call, {given})" if given else f"{run}(call)"
         return f"call.{'call_sync' if sync else 'call'}({given})"
@@ -265,7 +268,7 @@ class Invocation(SetOnce):
         output = thread.result().result()
         return await output if inspect.isawaitable(output) else output
 
-    def run_sync(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
+    def run_sync(self, call: object, input: object, skipped: dict[str, object]) -> Any:
         """Run a sync function here.
 
         Raises:
@@ -288,6 +291,3 @@ class Invocation(SetOnce):
             f"Tool `{call.name}` (call {call.id!r}) is async: use `await {self._run()}` instead of "
             f"`{self._run(sync=True)}`, or `asyncio.run({self._run()})` outside of a loop."
         )
-
-
-settle(Invocation, Invocation._way, "is_as_is")

@@ -17,14 +17,16 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaW
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from .._text.immutable import dataclass
-from .._text.json import compact_json, infinity_in, is_object, shorten
-from .read_back import NOWHERE, accepts, exact_data, told_names
-from .schema_reader import NAMES, JsonSchema, follow, subschemas
+from .._text.json import compact_json, infinity_in, is_array, is_object, shorten
+from .read_back import NOWHERE, Core, accepts, exact_data, paths_of, told_names
+from .schema_reader import NAMES, JsonSchema, follow, localized, subschemas
 from .secrets import Masking
 from .signature import is_surely_json, parsed, texts_in
 
 if TYPE_CHECKING:
     import ast
+
+    from pydantic_core import core_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ class _PlainSchema(GenerateJsonSchema):
         self._parts = schema.get("definitions", ())
         return super().generate(schema, mode)
 
-    def default_schema(self, schema: Any) -> JsonSchema:
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchema:
         made = super().default_schema(schema)
         inner = schema["schema"]
         # A null that is sent for what may be left out is taken for that, whatever the type.
@@ -210,10 +212,10 @@ class _PlainSchema(GenerateJsonSchema):
             del made["default"]
         return made
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002
         return False
 
-    def encode_default(self, dft: Any) -> Any:
+    def encode_default(self, dft: object) -> Any:
         if is_surely_json(dft):  # to make a serializer for each of these is slow
             return dft
         encoded = super().encode_default(dft)
@@ -247,15 +249,15 @@ class _InputSchema(_PlainSchema):
                     continue
         return made
 
-    def model_schema(self, schema: Any) -> JsonSchema:
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchema:
         made = super().model_schema(schema)
         return _described(made, schema["cls"], told_names(schema, self.mode))
 
-    def dataclass_schema(self, schema: Any) -> JsonSchema:
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchema:
         made = super().dataclass_schema(schema)
         return _described(made, schema["cls"], told_names(schema, self.mode))
 
-    def typed_dict_schema(self, schema: Any) -> JsonSchema:
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchema:
         made = super().typed_dict_schema(schema)
         return _described(made, schema.get("cls", dict), told_names(schema, self.mode))
 
@@ -276,7 +278,7 @@ def _described(made: JsonSchema, cls: Any, names: dict[str, str]) -> JsonSchema:
     return made
 
 
-def _with_members(schema: Any) -> Any:
+def _with_members(schema: Core) -> Any:
     """Describe the members of an enum by the texts under them, or by their docstrings."""
     under = attribute_docstrings(schema["cls"])
     said: dict[Any, Any] = {
@@ -312,13 +314,13 @@ class _OutputSchema(_InputSchema):
         is_open = schema["type"].startswith("function-") and made is None
         return {} if is_open and module.partition(".")[0] != "pydantic" else made
 
-    def float_schema(self, schema: Any) -> JsonSchema:
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchema:
         made = super().float_schema(schema)
         if self._config.ser_json_inf_nan != "strings":
             return made
         return {"anyOf": [made, {"enum": ["Infinity", "-Infinity", "NaN"], "type": "string"}]}
 
-    def _moment(self, schema: Any) -> JsonSchema:
+    def _moment(self, schema: Core) -> JsonSchema:
         if getattr(self._config, "ser_json_temporal", "iso8601") != "iso8601":
             return {"type": "number"}
         made: JsonSchema = getattr(super(), f"{schema['type']}_schema")(schema)
@@ -326,11 +328,11 @@ class _OutputSchema(_InputSchema):
 
     date_schema = datetime_schema = time_schema = timedelta_schema = _moment
 
-    def decimal_schema(self, schema: Any) -> JsonSchema:
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchema:
         made = super().decimal_schema(schema)
         return {key: part for key, part in made.items() if key != "pattern"}  # not of `1E+30`
 
-    def enum_schema(self, schema: Any) -> JsonSchema:
+    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchema:
         made = super().enum_schema(schema)
         if issubclass(schema["cls"], Flag):  # several members at once are a value as well
             del made["enum"]
@@ -351,18 +353,18 @@ class _NamedSchema(_PlainSchema):
         made = super().generate_inner(schema)
         return {**made, "writeOnly": True} if _makes_secret(schema) else made
 
-    def model_fields_schema(self, schema: Any) -> JsonSchema:
+    def model_fields_schema(self, schema: core_schema.ModelFieldsSchema) -> JsonSchema:
         return _with_names(super().model_fields_schema(schema), schema["fields"].items())
 
-    def typed_dict_schema(self, schema: Any) -> JsonSchema:
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchema:
         return _with_names(super().typed_dict_schema(schema), schema["fields"].items())
 
-    def dataclass_args_schema(self, schema: Any) -> JsonSchema:
+    def dataclass_args_schema(self, schema: core_schema.DataclassArgsSchema) -> JsonSchema:
         fields = [(field["name"], field) for field in schema["fields"]]
         return _with_names(super().dataclass_args_schema(schema), fields)
 
 
-def _makes_secret(schema: Any) -> bool:
+def _makes_secret(schema: Core) -> bool:
     """Whether pydantic makes a `Secret[T]` there: its other secret types it marks itself."""
     if not schema["type"].startswith("function-"):
         return False
@@ -371,16 +373,13 @@ def _makes_secret(schema: Any) -> bool:
     return name.startswith("Secret.") and makes.__module__ == SecretStr.__module__
 
 
-def _with_names(made: JsonSchema, fields: Iterable[tuple[str, Any]]) -> JsonSchema:
+def _with_names(made: JsonSchema, fields: Iterable[tuple[str, Core]]) -> JsonSchema:
     """Say for each name which properties may be meant by it, and of which fields these are."""
     properties = made.get("properties", {})
     meant: dict[str, dict[str, list[str]]] = {}
     for name, field in fields:
-        alias = field.get("validation_alias", name)
-        paths: Any = [[alias]] if isinstance(alias, str) else alias
-        paths = [paths] if isinstance(paths[0], str) else paths
         names = dict.fromkeys([name, field.get("serialization_alias", name)])
-        names |= dict.fromkeys(path[0] for path in paths)
+        names |= dict.fromkeys(str(path[0]) for path in paths_of(name, field))
         told = [each for each in names if each in properties]
         for each in names:
             of_name = meant.setdefault(each, {})
@@ -427,8 +426,31 @@ def json_schema_of(
     return {key: part for key, part in schema.items() if key not in dropped}
 
 
-def _refers(schema: Any, reference: str) -> bool:
+def _refers(schema: object, reference: str) -> bool:
     return is_object(schema) and (
         schema.get("$ref") == reference
         or any(_refers(part, reference) for _, _, part in subschemas(schema))
     )
+
+
+def without_references(schema: JsonSchema) -> JsonSchema:
+    """Replace each reference by what it leads to; one that leads back to itself takes anything."""
+    inlined: JsonSchema = _inlined(schema, localized(schema), ())
+    return inlined
+
+
+def _inlined(schema: object, root: object, within: tuple[str, ...]) -> Any:
+    if is_array(schema):
+        return [_inlined(part, root, within) for part in schema]
+    if not is_object(schema):
+        return schema
+    made = {
+        key: _inlined(part, root, within)
+        for key, part in schema.items()
+        if key not in ("$ref", "$defs", "definitions", "$id", "$anchor")
+    }
+    reference = schema.get("$ref")
+    if reference is None or reference in within:
+        return made
+    target = follow(reference, root)
+    return {**_inlined(target, root, (*within, reference)), **made} if is_object(target) else made

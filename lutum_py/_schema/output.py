@@ -7,14 +7,14 @@ that may hold such a number are looked at, and only if the trace of one is there
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from math import isfinite
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import PydanticSerializationError, SchemaValidator, from_json, to_json
 
 from .._text.json import MOST_DIGITS, cut, has_long_number, is_array, is_object, parse_json, shorten
 from ..errors import FieldIssue, ToolOutputError
@@ -57,23 +57,23 @@ class Output:
         "type",
     )
 
-    def __init__(self, output_type: Any) -> None:
+    def __init__(self, output_type: object) -> None:
         self.type: Any = output_type
         self._adapter: TypeAdapter[Any] | None = None
-        self._validate: Any = None
-        self._serialize: Any = None
-        self._reader: Any = None
+        self._validate: Callable[[object], Any] | None = None
+        self._serialize: Callable[..., bytes]
+        self._reader: SchemaValidator
         self._is_plain = is_plain(output_type)
         # Stands in the text wherever a number was lost; None where the type has no such number.
         self._trace: bytes | None = None
         self._mode = "python"
 
-    def _build(self) -> Any:
+    def _build(self) -> Callable[[object], Any]:
         adapter = self.adapter
         # The names that the schema has, whatever a class's config says: those are the aliases.
         self._serialize = partial(adapter.serializer.to_json, by_alias=True)
         self._reader = reader_of(adapter)
-        validate: Any = self._reader.validate_python
+        validate: Callable[[object], Any] = self._reader.validate_python
         # Worked out once for each type: an output of `list[str]` has no number that could be lost.
         self._trace, self._mode = _trace_of(adapter.core_schema)
         if not is_faithful(adapter.core_schema):
@@ -118,7 +118,7 @@ class Output:
             valid = validate(value)
             # An instance of a model is taken as it is, whatever its fields were set to: only its
             # serializer looks. That is slow, and not needed where validation looked at all of it.
-            text: bytes = self._serialize(valid, warnings=False if self._is_plain else "error")
+            text = self._serialize(valid, warnings=False if self._is_plain else "error")
             trace = self._trace
             if trace is not None and trace in text:
                 write = self.adapter.serializer.to_python
@@ -132,7 +132,7 @@ class Output:
             raise self._refuse(tool, self._issues_of(value, error)) from error
         return text.decode() if len(text) <= MOST_DIGITS else self._readable(tool, text)
 
-    def _as_it_is(self, value: Any) -> Any:
+    def _as_it_is(self, value: object) -> object:
         """Check an output, and never make another value of it that is of its type as well.
 
         What a tool gives is the value that a text stands for, such as bytes, and not the text of
@@ -173,7 +173,7 @@ class Output:
                 raise self._refuse(tool, (FieldIssue("", _TOO_MANY_DIGITS),)) from None
         return decoded
 
-    def _refuse_lost(self, tool: str, plain: Any, text: bytes) -> None:
+    def _refuse_lost(self, tool: str, plain: object, text: bytes) -> None:
         """Refuse an output of which a number was lost: JSON has neither NaN nor infinities."""
         lost = _lost_number(plain, from_json(text), ())
         if lost is not None:
@@ -228,7 +228,7 @@ class Output:
         return schema if about is None else {**schema, "description": about}
 
 
-def _trace_of(core_schema: Any) -> tuple[bytes | None, str]:
+def _trace_of(core_schema: object) -> tuple[bytes | None, str]:
     """Say what an encoded output has in it wherever a NaN or an infinity may have been.
 
     Pydantic writes them as null, and as words that are not JSON where a type's config says so.
@@ -255,7 +255,7 @@ def _trace_of(core_schema: Any) -> tuple[bytes | None, str]:
     return trace, mode
 
 
-def _lost_number(plain: Any, written: Any, loc: tuple[int | str, ...]) -> FieldIssue | None:
+def _lost_number(plain: object, written: object, loc: tuple[int | str, ...]) -> FieldIssue | None:
     """Find a number that the text does not carry: it has a null there, or what is not JSON."""
     if isinstance(plain, float):
         if isfinite(plain) or isinstance(written, str):
@@ -263,8 +263,8 @@ def _lost_number(plain: Any, written: Any, loc: tuple[int | str, ...]) -> FieldI
         from .field_issues import path_of
 
         return FieldIssue(path_of(loc), _NOT_FINITE, shorten(plain))
-    pairs: Iterable[tuple[int | str, Any]] = ()
-    others: Iterable[Any] = ()
+    pairs: Iterable[tuple[int | str, object]] = ()
+    others: Iterable[object] = ()
     if is_object(plain) and is_object(written):
         pairs, others = ((str(key), part) for key, part in plain.items()), written.values()
     elif isinstance(plain, list | tuple | set | frozenset) and is_array(written):

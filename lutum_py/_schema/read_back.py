@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import (
@@ -22,6 +22,9 @@ from pydantic_core.core_schema import no_info_before_validator_function
 
 from .._text.json import LEAVES, canonical_json, is_array, is_object, json_key
 
+Core: TypeAlias = Mapping[str, Any]
+"""A core schema of pydantic, or a part of one."""
+
 # Of each of these pydantic says in the schema which class it is.
 OBJECTS: Final = frozenset({"dataclass", "model", "typed-dict"})
 NO_SCHEMA: Final = frozenset(
@@ -29,21 +32,22 @@ NO_SCHEMA: Final = frozenset(
 )
 
 
-def is_schema(part: dict[str, Any]) -> bool:
+def is_schema(part: dict[str, object]) -> bool:
     """Whether this is a schema: what holds fields or choices has words of their author as keys."""
     return isinstance(part.get("type"), str)
 
 
-def but(schema: Any, changes: dict[str, Any]) -> Any:
+def but(schema: Core, changes: Core) -> Core:
     """Return the schema, or a copy where some part of it is another one."""
     is_same = all(schema.get(key) is part for key, part in changes.items())
     return schema if is_same else {**schema, **changes}
 
 
 _BUILDING: Final = RLock()
+Built = TypeVar("Built")
 
 
-def built(make: Any, schema: Any, classes: set[type[Any]]) -> Any:
+def built(make: Callable[..., Built], schema: Core, classes: set[type[Any]]) -> Built:
     """Build a validator or serializer from the schema alone, not of what its classes have at hand.
 
     pydantic takes what a class has finished for itself, whatever the schema at hand says about it,
@@ -65,7 +69,7 @@ def built(make: Any, schema: Any, classes: set[type[Any]]) -> Any:
     return built
 
 
-def schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
+def schema_parts(schema: object) -> Iterator[dict[str, Any]]:
     """Yield every schema inside of a core schema, and itself."""
     waiting = [schema]
     while waiting:
@@ -80,7 +84,7 @@ def schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
             waiting += part
 
 
-def classes_in(schema: Any) -> set[type[Any]]:
+def classes_in(schema: object) -> set[type[Any]]:
     """Return the classes of the objects in a core schema."""
     return {part.get("cls", dict) for part in schema_parts(schema) if part["type"] in OBJECTS}
 
@@ -131,9 +135,9 @@ class _NotFaithful(Exception):
     """Stops the search at the first part that is not faithful."""
 
 
-def is_faithful(core_schema: Any) -> bool:
+def is_faithful(core_schema: Core) -> bool:
     """Whether what is written of each value that was read from JSON is read as that value again."""
-    definitions: dict[str, Any] = {}
+    definitions: dict[str, Core] = {}
     if core_schema["type"] == "definitions":
         definitions = {each["ref"]: each for each in core_schema["definitions"]}
     try:
@@ -150,14 +154,14 @@ class _Kinds:
         _NotFaithful: It cannot be told, or a value may not be read again as it was.
     """
 
-    def __init__(self, definitions: Mapping[str, Any]) -> None:
+    def __init__(self, definitions: Mapping[str, Core]) -> None:
         self._named = definitions
         self._known: dict[str, frozenset[str]] = {}
 
-    def of(self, schema: Any) -> frozenset[str]:
+    def of(self, schema: Core) -> frozenset[str]:
         kind: str = schema["type"]
         _refuse(any(schema.get(key) for key in _CHANGING))
-        config: Mapping[str, Any] = schema.get("config") or {}
+        config: Core = schema.get("config") or {}
         _refuse(any(key.startswith(_CHANGING_CONFIG) for key in config))
         _refuse("allow" in (schema.get("extra_behavior"), config.get("extra_fields_behavior")))
         leaf = _LEAVES.get(kind)
@@ -165,20 +169,20 @@ class _Kinds:
             _refuse(kind == "decimal" and bool(schema.get("allow_inf_nan")))
             return leaf
         name = "_" + kind.replace("-", "_")
-        find: Callable[[Any], frozenset[str]] | None = getattr(self, name, None)
+        find: Callable[[Core], frozenset[str]] | None = getattr(self, name, None)
         if find is None:
             raise _NotFaithful
         return find(schema)
 
-    def _any(self, _: Any) -> frozenset[str]:
+    def _any(self, _: object) -> frozenset[str]:
         return _ANY
 
-    def _nullable(self, schema: Any) -> frozenset[str]:
+    def _nullable(self, schema: Core) -> frozenset[str]:
         inner = self.of(schema["schema"])
         _refuse("null" in inner and inner is not _ANY)
         return inner | {"null"}
 
-    def _default(self, schema: Any) -> frozenset[str]:
+    def _default(self, schema: Core) -> frozenset[str]:
         inner = schema["schema"]
         kinds = self.of(inner)
         if "default" in schema:
@@ -187,7 +191,7 @@ class _Kinds:
             _refuse(schema.get("default_factory") not in (dict, list))
         return kinds
 
-    def _fits(self, default: Any, schema: Any) -> bool:
+    def _fits(self, default: Any, schema: Core) -> bool:
         """Whether a default, which pydantic does not check, is read again as it is."""
         while schema["type"] == "nullable":
             if default is None:
@@ -204,62 +208,63 @@ class _Kinds:
             return False
         if schema["type"] not in ("any", "bool", "float", "int", "literal", "str"):
             return False
+        made: Any = schema
         try:
-            again = SchemaValidator(schema).validate_json(to_json(default))
+            again = SchemaValidator(made).validate_json(to_json(default))
         except ValueError:
             return False
         return type(again) is kind and repr(again) == repr(default)
 
-    def _list(self, schema: Any) -> frozenset[str]:
+    def _list(self, schema: Core) -> frozenset[str]:
         if "items_schema" in schema:
             self.of(schema["items_schema"])
         return _ARRAY
 
-    def _tuple(self, schema: Any) -> frozenset[str]:
+    def _tuple(self, schema: Core) -> frozenset[str]:
         for each in schema["items_schema"]:
             self.of(each)
         return _ARRAY
 
-    def _set(self, schema: Any) -> frozenset[str]:
+    def _set(self, schema: Core) -> frozenset[str]:
         # In an order of their own, so that they are sorted by what is written.
         _refuse(schema.get("items_schema", {"type": "any"})["type"] not in _KEYS)
         return self._list(schema)
 
     _frozenset = _set
 
-    def _dict(self, schema: Any) -> frozenset[str]:
+    def _dict(self, schema: Core) -> frozenset[str]:
         _refuse(schema.get("keys_schema", {"type": "any"})["type"] not in (*_KEYS, "any"))
         for key in ("keys_schema", "values_schema"):
             if key in schema:
                 self.of(schema[key])
         return _OBJECT
 
-    def _enum(self, schema: Any) -> frozenset[str]:
+    def _enum(self, schema: Core) -> frozenset[str]:
         return _kinds_of([member.value for member in schema["members"]])
 
-    def _literal(self, schema: Any) -> frozenset[str]:
+    def _literal(self, schema: Core) -> frozenset[str]:
         return _kinds_of(schema["expected"])
 
-    def _union(self, schema: Any) -> frozenset[str]:
+    def _union(self, schema: Core) -> frozenset[str]:
         kinds: frozenset[str] = frozenset()
         for each in schema["choices"]:
-            own = self.of(each[0] if isinstance(each, tuple) else each)
+            own = self.of(each if is_object(each) else each[0])
             _refuse(bool(kinds & own))
             kinds |= own
         return kinds
 
-    def _tagged_union(self, schema: Any) -> frozenset[str]:
+    def _tagged_union(self, schema: Core) -> frozenset[str]:
         _refuse(not isinstance(schema["discriminator"], str))
         for each in schema["choices"].values():
             self.of(each)
         return _OBJECT
 
-    def _model(self, schema: Any) -> frozenset[str]:
+    def _model(self, schema: Core) -> frozenset[str]:
         return self.of(schema["schema"])
 
     _dataclass = _model
 
-    def _fields(self, schema: Any) -> frozenset[str]:
+    def _fields(self, schema: Core) -> frozenset[str]:
         fields = schema["fields"]
         for each in fields.values() if is_object(fields) else fields:
             name = each.get("validation_alias")
@@ -269,16 +274,13 @@ class _Kinds:
             self.of(each["schema"])
         return _OBJECT
 
-    def _model_fields(self, schema: Any) -> frozenset[str]:
-        return self._fields(schema)
+    _model_fields = _typed_dict = _dataclass_args = _fields
 
-    _typed_dict = _dataclass_args = _model_fields
-
-    def _definitions(self, schema: Any) -> frozenset[str]:
+    def _definitions(self, schema: Core) -> frozenset[str]:
         return self.of(schema["schema"])
 
-    def _definition_ref(self, schema: Any) -> frozenset[str]:
-        name = schema["schema_ref"]
+    def _definition_ref(self, schema: Core) -> frozenset[str]:
+        name: str = schema["schema_ref"]
         if name not in self._known:
             # Only an object or array can hold itself, so that it is known what it is written as.
             self._known[name] = _OBJECT | _ARRAY
@@ -304,24 +306,21 @@ _READ_AS: Final = {"ser_json_bytes": "val_json_bytes", "ser_json_temporal": "val
 _READABLE: Final = frozenset({"base64", "hex", "seconds", "milliseconds"})
 
 
-def reader_of(adapter: TypeAdapter[Any]) -> Any:
+def reader_of(adapter: TypeAdapter[Any]) -> SchemaValidator:
     """Return a validator that also takes the JSON that an adapter writes."""
-    schema: Any = adapter.core_schema
+    schema: object = adapter.core_schema
     changed = _changed(schema, _readable)
     if changed is schema:
-        return adapter.validator
+        return cast("SchemaValidator", adapter.validator)
     return built(SchemaValidator, changed, classes_in(schema))
 
 
-def wire_serializer(schema: Any) -> SchemaSerializer:
+def wire_serializer(schema: object) -> SchemaSerializer:
     """Return what writes all of an input, under the names that its JSON schema has."""
-    made: SchemaSerializer = built(
-        SchemaSerializer, _changed(schema, _named_as_read), classes_in(schema)
-    )
-    return made
+    return built(SchemaSerializer, _changed(schema, _named_as_read), classes_in(schema))
 
 
-def _named_as_read(schema: Any) -> Any:
+def _named_as_read(schema: Core) -> Core:
     if schema["type"] not in _WITH_FIELDS:
         return schema
     fields: Any = schema["fields"]
@@ -329,13 +328,13 @@ def _named_as_read(schema: Any) -> Any:
     return {**schema, "fields": made if is_object(fields) else [*made.values()]}
 
 
-def _as_read(name: str, field: Any) -> Any:
+def _as_read(name: str, field: Core) -> Core:
     kept = {key: part for key, part in field.items() if not key.startswith("serialization_")}
-    told = [path[0] for path in _paths_of(name, field) if len(path) == 1]
+    told = [path[0] for path in paths_of(name, field) if len(path) == 1]
     return {**kept, "serialization_alias": told[0] if told else name}
 
 
-def told_names(schema: Any, mode: str) -> dict[str, str]:
+def told_names(schema: object, mode: str) -> dict[str, str]:
     """Return the names that a JSON schema has for the fields of a class."""
     part = next((each for each in schema_parts(schema) if each["type"] in _WITH_FIELDS), None)
     named = [] if part is None else _fields_of(part["fields"])
@@ -345,23 +344,23 @@ def told_names(schema: Any, mode: str) -> dict[str, str]:
     return {name: field.get("serialization_alias", name) for name, field in as_told.items()}
 
 
-def _fields_of(fields: Any) -> list[tuple[str, Any]]:
+def _fields_of(fields: Any) -> list[tuple[str, Core]]:
     return [*fields.items()] if is_object(fields) else [(each["name"], each) for each in fields]
 
 
-def _paths_of(name: str, field: Any) -> list[Any]:
+def paths_of(name: str, field: Core) -> list[list[str | int]]:
     alias = field.get("validation_alias", name)
     paths: Any = [[alias]] if isinstance(alias, str) else alias
     return [paths] if isinstance(paths[0], str) else paths
 
 
-def accepts(schema: Any, definitions: Any) -> SchemaValidator:
+def accepts(schema: Core, definitions: Iterable[Core]) -> SchemaValidator:
     """Return a validator of a part of an input, as it stands in a core schema."""
     whole = {"type": "definitions", "schema": schema, "definitions": [*definitions]}
     return SchemaValidator(_changed(whole, by_json_value))
 
 
-def _changed(schema: Any, change: Callable[[Any], Any]) -> Any:
+def _changed(schema: object, change: Callable[[Core], Core]) -> Any:
     """Change each part of a core schema, from the inside out; give it back if nothing changes."""
     if isinstance(schema, list | tuple):
         old = cast("Sequence[Any]", schema)
@@ -375,12 +374,13 @@ def _changed(schema: Any, change: Callable[[Any], Any]) -> Any:
     return change(made) if is_schema(schema) else made
 
 
-def _readable(schema: Any) -> Any:
-    made: Any = schema
+def _readable(schema: Core) -> Core:
+    made = schema
     kind: str = schema["type"]
-    config: Any = schema.get("config") or {}
+    config: Core = schema.get("config") or {}
     if kind == "json":
-        return made.get("schema", {"type": "any"})
+        inner: Core = made.get("schema", {"type": "any"})
+        return inner
     for key, read in _READ_AS.items():
         if config.get(key) in _READABLE and config.get(read) != config[key]:
             config = {**config, read: config[key]}
@@ -392,17 +392,17 @@ def _readable(schema: Any) -> Any:
     return by_json_value(made)
 
 
-def _with_names(schema: Any) -> Any:
+def _with_names(schema: Core) -> Core:
     """Let fields be read under the names that they are written under, and no computed ones."""
     fields: Any = schema["fields"]
     named = _fields_of(fields)
     written = {name: field.get("serialization_alias", name) for name, field in named}
     # Where two fields are written under each other's names, each is read by its own alone.
     taken = {each: name for name, each in written.items()}
-    changed: dict[str, Any] = {}
+    changed: dict[str, Core] = {}
     for name, field in named:
-        others = [*_paths_of(name, field), [name]]
-        kept = [path for path in others if len(path) > 1 or taken.get(path[0], name) == name]
+        others: list[list[str | int]] = [*paths_of(name, field), [name]]
+        kept = [path for path in others if len(path) > 1 or taken.get(str(path[0]), name) == name]
         choices = [[written[name]], *kept]
         is_told = all(path == [name] for path in choices)
         changed[name] = field if is_told else {**field, "validation_alias": choices}
@@ -416,11 +416,11 @@ def _with_names(schema: Any) -> Any:
     return _before(lambda value: _without(value, computed), made)
 
 
-def _without(value: Any, names: Iterable[str]) -> Any:
+def _without(value: object, names: Iterable[str]) -> object:
     return {key: value[key] for key in value if key not in names} if is_object(value) else value
 
 
-def by_json_value(schema: Any) -> Any:
+def by_json_value(schema: Core) -> Core:
     """Let a literal, an enum or a tag be named by the JSON that the JSON schema has for it."""
     kind = schema["type"]
     if kind == "tagged-union":
@@ -438,7 +438,7 @@ def by_json_value(schema: Any) -> Any:
     if not known:
         return schema
 
-    def named(value: Any) -> Any:
+    def named(value: object) -> object:
         is_json = value is None or isinstance(value, str | int | float) or is_array(value)
         is_plain = (is_json or is_object(value)) and not isinstance(value, Enum)
         return known.get(json_key(value), value) if is_plain else value
@@ -446,13 +446,13 @@ def by_json_value(schema: Any) -> Any:
     return _before(named, schema)
 
 
-def _before(function: Callable[[Any], Any], schema: Any) -> Any:
+def _before(function: Callable[[object], object], schema: Core) -> Core:
     """Put a function before a schema; what refers to the schema refers to both."""
     inner: Any = {key: part for key, part in schema.items() if key != "ref"}
     return no_info_before_validator_function(function, inner, ref=schema.get("ref"))
 
 
-def _in_json(value: Any) -> Any:
+def _in_json(value: object) -> Any:
     """Return what pydantic writes a value as in a JSON schema; itself where that fails."""
     try:
         return to_jsonable_python(value.value if isinstance(value, Enum) else value)
@@ -511,10 +511,10 @@ def _revealed(data: Any, secret: Any) -> Any:
     )
 
 
-def _named_parts(value: Any, data: Any) -> Iterable[tuple[tuple[str, ...], Any]] | None:
+def _named_parts(value: object, data: object) -> Iterable[tuple[tuple[str, ...], Any]] | None:
     """Return the parts of what has names for them, each with those that it may be written under."""
-    known: Any = {}
-    parts: dict[str, Any]
+    known: Mapping[str, object] = {}
+    parts: dict[str, object]
     if is_object(value):
         for key in value:
             exact_data(NOWHERE, key)  # a key is never revealed
@@ -532,14 +532,14 @@ def _named_parts(value: Any, data: Any) -> Iterable[tuple[tuple[str, ...], Any]]
     return [((*_names_of(known.get(name)), name), part) for name, part in parts.items()]
 
 
-def _names_of(field: Any) -> list[str]:
+def _names_of(field: object) -> list[str]:
     """Return the names that a field may be written under besides its own."""
     told = getattr(field, "serialization_alias", None), getattr(field, "validation_alias", None)
     choices = [*getattr(told[1], "choices", ()), *told]
     return [each for each in choices if isinstance(each, str)]
 
 
-def _written(key: Any) -> Any:
+def _written(key: object) -> Any:
     """Return the key of a mapping as JSON has it."""
     return key if isinstance(key, str) else next(iter(to_jsonable_python({key: None})))
 

@@ -46,12 +46,12 @@ class Masking:
     __slots__ = ("_holding", "_is_closed", "found", "root")
 
     def __init__(self, schema: JsonSchema, *, is_closed: bool = False) -> None:
-        self.root: Any = localized(schema)
+        self.root: JsonSchema = localized(schema)
         self._is_closed = is_closed
         self._holding = _holders(self.root)
         self.found: bool = bool(self._holding)
 
-    def masked(self, value: Any) -> Any:
+    def masked(self, value: object) -> Any:
         """Copy plain JSON data that fits the schema, with a mask for each secret."""
         return self._masked(value, [self.root]) if self.found else copy_json(value)
 
@@ -88,7 +88,7 @@ class Masking:
 
         pydantic also names the member of a union that it tried, which is not a step into the value.
         """
-        places: list[Any] = [self.root]
+        places: list[object] = [self.root]
         steps = list(loc)
         for number, step in enumerate(steps):
             meant = branches(self.root, places)
@@ -100,7 +100,7 @@ class Masking:
                 places = found + stayed * (number + 1 < len(steps))
         yield None, branches(self.root, places)
 
-    def _masked(self, value: Any, schemas: list[Any]) -> Any:
+    def _masked(self, value: object, schemas: list[object]) -> Any:
         meant = branches(self.root, schemas)
         # Of a dynamic reference nobody can tell, without the whole value, what it means.
         is_unclear = any(keyword in each for each in meant for keyword in _DYNAMIC)
@@ -117,7 +117,7 @@ class Masking:
         # A plain value where the schema has an object that holds a secret: it may be the secret.
         return value if is_open or value is None or isinstance(value, bool) else MASK
 
-    def _part(self, value: Any, meant: list[JsonSchema], step: str | int, is_open: bool) -> Any:
+    def _part(self, value: object, meant: list[JsonSchema], step: str | int, is_open: bool) -> Any:
         inner = [part for schema in meant for part in below(schema, step)]
         if inner or is_open or not self._is_closed:
             return self._masked(value, inner)
@@ -126,11 +126,11 @@ class Masking:
     def _has_secret_keys(self, schemas: Iterable[JsonSchema]) -> bool:
         return self._may_hide(each.get("propertyNames") for each in schemas)
 
-    def _may_hide(self, schemas: Iterable[Any]) -> bool:
+    def _may_hide(self, schemas: Iterable[object]) -> bool:
         return any(id(schema) in self._holding for schema in schemas)
 
 
-def _holders(root: Any) -> set[int]:
+def _holders(root: object) -> set[int]:
     """Find the schemas at or below which something is secret, by the identities of their dicts."""
     # By identity, since two equal schemas at two places are two places. `above` leads from each
     # schema to those that hold it, so the way up from a secret is walked once.
@@ -148,7 +148,7 @@ def _holders(root: Any) -> set[int]:
             secret.append(id(schema))
         if any(keyword in schema for keyword in _DYNAMIC):
             dynamic.append(id(schema))
-        inner: list[Any] = [part for _, _, part in subschemas(schema)]
+        inner: list[object] = [part for _, _, part in subschemas(schema)]
         inner += [schema.get("contentSchema"), follow(schema.get("$ref"), root)]
         for part in inner:
             above.setdefault(id(part), []).append(id(schema))
@@ -170,7 +170,7 @@ def _is_secret(schema: JsonSchema) -> bool:
     return schema.get("writeOnly") is True or schema.get("format") == "password"
 
 
-def _named(schema: JsonSchema, step: Any) -> bool:
+def _named(schema: JsonSchema, step: object) -> bool:
     return any(
         is_object(held) and step in held for held in (schema.get("properties"), schema.get(NAMES))
     )

@@ -270,7 +270,7 @@ _FORMAT: Final[dict[str, Any]] = {"format": Format.FORWARDREF} if _IS_LAZY else 
 _ANNOTATION_FORMAT: Final = {f"annotation_{key}": value for key, value in _FORMAT.items()}
 
 
-def annotations_of(owner: Callable[..., Any]) -> dict[str, Any]:
+def annotations_of(owner: Callable[..., object]) -> dict[str, Any]:
     """Return the annotations of a function, or those in the body of a class.
 
     >>> def greet(name: "Later", loud: bool) -> None: ...
@@ -328,7 +328,7 @@ class Skip:
     # pydantic ignores marks that it does not know. This leaves a trace in the core schema, so that
     # a mark that hides nothing is found, wherever it is. `Skip` itself may be the mark.
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Callable[[Any], Any]) -> Any:
+    def __get_pydantic_core_schema__(cls, source: object, handler: Callable[[Any], Any]) -> Any:
         schema = handler(source)
         return {**schema, "metadata": {**schema.get("metadata", {}), SKIPPED: True}}
 
@@ -344,6 +344,25 @@ class Parameter:
     annotation: Any
     default: Any
     description: str | None
+
+
+class ModelName(NamedTuple):
+    """Name the model that has a field for each parameter of a function.
+
+    Attributes:
+        name: The name of the class, as `WebSearchInput`.
+        module: The module of the function.
+        owner: What the class stands in, as the function, by its qualified name.
+    """
+
+    name: str
+    module: str
+    owner: str
+
+    @property
+    def place(self) -> str:
+        """What is declared, for messages."""
+        return f"Tool function `{self.owner}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,11 +387,11 @@ class Signature:
 
 
 def read_signature(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     docstring: Docstring,
     *,
     skip: Collection[str],
-    namespace: Mapping[str, Any] | None,
+    namespace: Mapping[str, object] | None,
 ) -> Signature:
     """Decide what each parameter of a function is.
 
@@ -421,7 +440,7 @@ def read_signature(
         with suppress(NameError):  # what has no value here contradicts nothing
             _check_own(place, _resolve(place, function, own, {*own}, namespace), hints)
     visible: list[Parameter] = []
-    hidden: dict[str, Any] = {}
+    hidden: dict[str, object] = {}
     context: str | None = None
     for index, (name, parameter) in enumerate(known.items()):
         if stars := VARIADIC.get(parameter.kind):
@@ -536,14 +555,14 @@ def parts_of(annotation: Any, scope: _Scope = _NO_SCOPE) -> Parts:
     return Parts((annotation,))
 
 
-def _joined(inner: Iterable[Parts], marks: Iterable[Any] = ()) -> Parts:
+def _joined(inner: Iterable[Parts], marks: Iterable[object] = ()) -> Parts:
     types, inner_marks = zip(*inner, strict=True)
     return Parts(sum(types, ()), (*sum(inner_marks, ()), *marks))
 
 
 # Of `Annotated["Database", Skip()] | None` each mark is evaluated alone: `Database` may be imported
 # for checkers only, and `Skip` has to be there to be written.
-def _parts_of_tree(tree: Any, scope: _Scope) -> Parts:
+def _parts_of_tree(tree: object, scope: _Scope) -> Parts:
     if isinstance(tree, ast.BinOp):
         return _joined(_parts_of_tree(each, scope) for each in (tree.left, tree.right))
     value = _value_of(tree, scope)
@@ -568,7 +587,7 @@ def _value_of(tree: Any, scope: _Scope) -> Any:
 
 
 def read_others(
-    function: Callable[..., Any], taken: Collection[str]
+    function: Callable[..., object], taken: Collection[str]
 ) -> tuple[dict[str, Any], str | None, bool]:
     """Read what a function takes that runs a tool instead of the tool's own function.
 
@@ -581,12 +600,12 @@ def read_others(
         `ToolContext` parameter, if there is one; and whether calling gives an awaitable.
     """
     plain = _plain(function)
-    hidden: dict[str, Any] = {}
+    hidden: dict[str, object] = {}
     context: str | None = None
     for name, parameter in signature_of(function).parameters.items():
         if name in taken or parameter.kind in VARIADIC:
             continue
-        hints: dict[str, Any] = {}
+        hints: dict[str, object] = {}
         with suppress(NameError, ToolDefinitionError):  # what has no value here is not a context
             hints = _resolve("A handler", plain, {name: parameter.annotation}, {name}, None)
         if context is None and is_context(hints.get(name)):
@@ -604,22 +623,22 @@ def _plain(function: Any) -> Any:
     return plain if inspect.isroutine(plain) else type(plain).__call__
 
 
-def hint_of(function: Callable[..., Any], name: str) -> Any:
+def hint_of(function: Callable[..., object], name: str) -> Any:
     """Evaluate one annotation; `REQUIRED` where there is none, or where it has no value here."""
     plain = _plain(function)
     written = annotations_of(plain)
     return plain_hint(written.get(name, REQUIRED), _names_around(plain, written))
 
 
-def plain_hint(annotation: Any, names: dict[str, Any] | None = None) -> Any:
+def plain_hint(annotation: object, names: dict[str, object] | None = None) -> Any:
     """Return an annotation without `Annotated`; `REQUIRED` where it has no value here."""
-    carrier: Any = SimpleNamespace(__annotations__={"it": annotation})
+    carrier: object = SimpleNamespace(__annotations__={"it": annotation})
     with suppress(Exception):
         return typing.get_type_hints(carrier, globalns=names)["it"]
     return REQUIRED
 
 
-def _check_own(place: str, own: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+def _check_own(place: str, own: Mapping[str, object], hints: Mapping[str, object]) -> None:
     """Make sure that a function's own annotations are those of its signature."""
     for name, hint in own.items():
         said = {type_name(type(None) if each is None else each) for each in (hint, hints[name])}
@@ -640,10 +659,10 @@ def _annotations_in(signature: inspect.Signature) -> dict[str, Any]:
 
 def _resolve(
     place: str,
-    function: Callable[..., Any],
-    written: Mapping[str, Any],
+    function: Callable[..., object],
+    written: Mapping[str, object],
     wanted: set[str],
-    namespace: Mapping[str, Any] | None,
+    namespace: Mapping[str, object] | None,
 ) -> dict[str, Any]:
     """Evaluate the annotations that matter: a hidden one may name what exists for checkers only."""
     raw = {name: hint for name, hint in written.items() if name in wanted or name == "return"}
@@ -651,7 +670,7 @@ def _resolve(
         return raw
     # `get_type_hints` evaluates all annotations of what it is given. This carries only those that
     # matter: that of a hidden parameter may name what only checkers import.
-    carrier: Any = SimpleNamespace(
+    carrier: object = SimpleNamespace(
         __annotations__=raw, __type_params__=getattr(function, "__type_params__", ())
     )
     try:
@@ -672,10 +691,10 @@ def _resolve(
         ) from error
 
 
-def _names_around(function: Callable[..., Any], written: Mapping[str, Any]) -> dict[str, Any]:
+def _names_around(function: Callable[..., object], written: Mapping[str, object]) -> dict[str, Any]:
     """List the names of the function's module, and ours where it knows them for checkers only."""
-    plain: Any = inspect.unwrap(function)
-    around: dict[str, Any] = getattr(plain, "__globals__", {})  # a function of C has none
+    plain: object = inspect.unwrap(function)
+    around: dict[str, object] = getattr(plain, "__globals__", {})  # a function of C has none
     if not any("ToolContext" in str(each) for each in written.values()):
         return dict(around)
     from .._context.context import ToolContext
@@ -694,11 +713,11 @@ _MAY_NEST_STRINGS = {
 }
 
 
-def _may_hold_source(hint: Any) -> bool:
+def _may_hold_source(hint: object) -> bool:
     return isinstance(hint, str) or hint.__class__ in _MAY_NEST_STRINGS
 
 
-def is_context(annotation: Any) -> bool:
+def is_context(annotation: object) -> bool:
     """Whether a parameter takes a `ToolContext`."""
     return _has_context(parts_of(annotation))
 
@@ -714,7 +733,7 @@ def _is_skipped(parts: Parts) -> bool:
     return any(map(_is_skip, parts.marks))
 
 
-def _is_skip(mark: Any) -> bool:
+def _is_skip(mark: object) -> bool:
     return isinstance(mark, Skip) or mark is Skip
 
 
@@ -751,21 +770,21 @@ def text_in(parts: Parts) -> str | None:
 _WORDS: Final = {"Doc": "documentation", "FieldInfo": "description"}
 
 
-def texts_in(owner: type[Any]) -> dict[str, str]:
+def texts_in(owner: type[object]) -> dict[str, str]:
     """Return what the annotations in the body of a class say in words, by the names of fields."""
     scope = _Scope(vars(sys.modules[owner.__module__]) if owner.__module__ in sys.modules else {})
     said = {name: text_in(parts_of(hint, scope)) for name, hint in annotations_of(owner).items()}
     return {name: text for name, text in said.items() if text is not None}
 
 
-def own_docstring(owner: type[Any]) -> str:
+def own_docstring(owner: type[object]) -> str:
     """Return the docstring of a class that its author wrote, not one of a base or a dataclass."""
     own = vars(owner).get("__doc__") or ""
     is_made = is_dataclass(owner) and own.startswith(f"{owner.__name__}(")
     return "" if is_made else inspect.cleandoc(own)
 
 
-def function_name(function: Any) -> str:
+def function_name(function: object) -> str:
     """Name whatever can be called, for messages and records."""
     name: str = getattr(function, "__qualname__", None) or type(function).__qualname__
     return name
@@ -788,7 +807,7 @@ def type_name(annotation: Any) -> str:
 class _Shown:
     """Show an annotation without the module that every reader knows."""
 
-    def __init__(self, annotation: Any) -> None:
+    def __init__(self, annotation: object) -> None:
         self.annotation = annotation
 
     def __repr__(self) -> str:
@@ -865,12 +884,12 @@ def is_fixed(annotation: Any) -> bool:
     return origin not in _CONTAINERS and is_plain(annotation)
 
 
-def can_carry(model: type[Any], name: str) -> bool:
+def can_carry(model: type[object], name: str) -> bool:
     """Whether a field of a model derived from this one may be called so."""
     return not name.startswith("_") and not hasattr(model, name)
 
 
-def is_model(input_type: Any) -> TypeGuard[type[BaseModel]]:
+def is_model(input_type: object) -> TypeGuard[type[BaseModel]]:
     """Whether a type is a pydantic model."""
     return isinstance(input_type, type) and issubclass(input_type, BaseModel)
 
@@ -935,7 +954,7 @@ def _schema_of(annotation: Any) -> JsonSchema | None:
 
 # `str | None` becomes `{"anyOf": [{"type": "string"}, {"type": "null"}]}`, to the letter what
 # pydantic writes: the digest of a tool must not depend on who wrote its schema.
-def _choice_of(parts: tuple[Any, ...]) -> JsonSchema | None:
+def _choice_of(parts: tuple[object, ...]) -> JsonSchema | None:
     choices = [_schema_of(each) for each in parts if each is not NoneType]
     if any(each is None or each in choices[:at] for at, each in enumerate(choices)):
         return None  # of two that are the same on the wire, as `list` and `List` are, one is told
@@ -954,7 +973,7 @@ def is_surely_json(value: Any) -> bool:
     return value is None or kind is bool or (kind is float and isfinite(value))
 
 
-def _fits(default: Any, annotation: Any) -> bool:
+def _fits(default: object, annotation: object) -> bool:
     """Whether a default surely is of a type, and JSON."""
     if default is None:
         return True

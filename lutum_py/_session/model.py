@@ -24,6 +24,7 @@ from .._text.json import PartialJson, parse_json, shorten
 from .._text.names import OwnNames
 from .._toolsets.answer import Answer
 from .._toolsets.offer import OfferedTools
+from .._toolsets.toolset_meta import members_of
 from .._transcript.assistant import AssistantTurn
 from .._transcript.message import Message
 from .._transcript.request import TurnRequest
@@ -233,7 +234,8 @@ class _StreamOutcome(Settled, Generic[Outcome]):
     def __init__(self, model: AnyModel, prepared: Prepared) -> None:
         self._model = model
         self._prepared = prepared
-        self._names = OwnNames(names_known(prepared.toolset._by_name, prepared.answer))
+        known = members_of(prepared.toolset).by_name
+        self._names = OwnNames(names_known(known, prepared.answer))
         self._outcome: Outcome | None = None
         self._is_started = False
         self._text = PartialJson()

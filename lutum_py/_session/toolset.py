@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from .._toolsets.offer import (
         Available,
         Descriptions,
-        Offered,
         OfferedTools,
         ToolAvailability,
     )
@@ -89,24 +88,24 @@ class Toolset(metaclass=ToolsetMeta):
             MisuseError: A hook set came without a name.
             HookError: There is no such member, or the hook set belongs to another toolset.
         """
-        made: _HookSet[Self] = _hook_set()(cls._origin, *misplaced, **nested)
+        made: _HookSet[Self] = _hook_set()(cls._members.origin, *misplaced, **nested)
         return made
 
     @classmethod
     def Handlers(cls) -> _Handlers[Self]:  # noqa: N802 - makes one
         """Make an empty table of handlers for the tools of this toolset."""
-        made: _Handlers[Self] = _handlers()(cls._origin)
+        made: _Handlers[Self] = _handlers()(cls._members.origin)
         return made
 
     @classmethod
     def definitions(cls) -> tuple[ToolDef, ...]:
         """Return the definitions of all tools, those that are off included."""
-        return cls._offer.all.definitions
+        return cls._members.offer.all.definitions
 
     @classmethod
     def definitions_for(
         cls,
-        available: ToolAvailability | Iterable[Offered],
+        available: ToolAvailability | Iterable[AnySelector | str | type[object]],
         descriptions: Descriptions = (),
     ) -> tuple[ToolDef, ...]:
         """Return the definitions of some tools.
@@ -118,13 +117,13 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             UnknownToolError: One of them is not a tool of this toolset.
         """
-        offer = cls._offer
+        offer = cls._members.offer
         return offer.describe(offer.chosen(available).definitions, descriptions)
 
     @classmethod
     def default_selectors(cls) -> tuple[_Selector[Any, Any], ...]:
         """Return the tools that are on."""
-        return cls._offer.default.selectors
+        return cls._members.offer.default.selectors
 
     @classmethod
     def offered(cls, available: Available = None) -> OfferedTools:
@@ -136,7 +135,7 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             UnknownToolError: A selector or name is not a tool of the toolset.
         """
-        return cls._offer.resolve(available)
+        return cls._members.offer.resolve(available)
 
     @classmethod
     def loaded_tools(
@@ -160,7 +159,7 @@ class Toolset(metaclass=ToolsetMeta):
         """
         from .._toolsets.offer import loaded_from
 
-        return loaded_from(cls._offer, said)
+        return loaded_from(cls._members.offer, said)
 
     @classmethod
     def select(cls, selector: AnySelector | str) -> tuple[_Selector[Any, Any], ...]:
@@ -171,7 +170,7 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             UnknownToolError: There is none.
         """
-        return cls._find(selector)
+        return cls._members.find(selector)
 
     @classmethod
     def parse_tool_call(cls, metadata: ToolMetadata) -> AnyToolCall:
@@ -184,12 +183,13 @@ class Toolset(metaclass=ToolsetMeta):
         try:
             # Tried rather than asked: nearly every name is a tool's, and a name that goes out as
             # another is looked for only where that fails.
-            selector = cls._by_name[metadata.name]
+            selector = cls._members.by_name[metadata.name]
         except KeyError:
-            name = own_name(metadata.name, cls._by_name)
-            if name not in cls._by_name:
-                raise cls._unknown(name, by_model=True) from None
-            return cls._by_name[name]._decode(replace(metadata, name=name))
+            members = cls._members
+            name = own_name(metadata.name, members.by_name)
+            if name not in members.by_name:
+                raise members.unknown(name, by_model=True) from None
+            return members.by_name[name]._decode(replace(metadata, name=name))
         except AttributeError:
             raise MisuseError(
                 f"parse_tool_call takes a ToolMetadata, not {shorten(metadata)}. Make one with "
@@ -236,7 +236,7 @@ class Toolset(metaclass=ToolsetMeta):
                 of the answer.
         """
         try:
-            offer = cls._offer
+            offer = cls._members.offer
             offered = offer.default if available is None else offer.resolve(available)
         except UnknownToolError as error:
             # The name came from the program here, not from the model.

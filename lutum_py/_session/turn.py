@@ -18,14 +18,12 @@ from .._toolsets.answer import Answer, answer_of
 from .._toolsets.offer import (
     Available,
     Descriptions,
-    Named,
-    Offered,
     OfferedTools,
     ToolAvailability,
     ToolRequirement,
     offered_in,
 )
-from .._toolsets.toolset_meta import ToolsetMeta
+from .._toolsets.toolset_meta import ToolsetMeta, members_of
 from .._transcript.request import Cache, DeferredTools, TurnRequest, plain_request
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 from .model import (
@@ -149,10 +147,11 @@ class _Builder(Generic[Taken]):
     def prepare(self) -> Prepared:
         """Work out the request, from what was said and the toolset alone."""
         session, toolset, choice = self._session, self._toolset, self._choice
+        offer = members_of(toolset).offer
         # Nearly every turn of a loop says nothing special. This way there is nothing to check, and
         # what the toolset offers is worked out once and shared.
         if not choice and not self._generation:
-            offered = offered_in(toolset._offer, session.transcript)
+            offered = offered_in(offer, session.transcript)
             items = session._request_items()
             request = plain_request(items, offered.definitions, offered.deferred)
             return Prepared(session, toolset, offered, request, False)
@@ -160,15 +159,13 @@ class _Builder(Generic[Taken]):
         generation = dict(self._generation)
         items = session._request_items(generation.pop("view", None))
         try:
-            offered = offered_in(toolset._offer, session.transcript, choice.get("available"))
-            definitions = toolset._offer.describe(
-                offered.definitions, choice.get("descriptions", ())
-            )
+            offered = offered_in(offer, session.transcript, choice.get("available"))
+            definitions = offer.describe(offered.definitions, choice.get("descriptions", ()))
             requirement = choice.get("requirement", _OPTIONAL)
             if answer is not None and answer.by == "tool" and not requirement.selector:
                 tool_choice = requirement.choice
             else:
-                tool_choice = toolset._offer.choose(offered, requirement)
+                tool_choice = offer.choose(offered, requirement)
         except UnknownToolError as error:
             # The name came from the program here, not from the model.
             raise ToolConstraintError(f"The turn cannot be asked for: {error}") from error
@@ -274,7 +271,7 @@ class _Offering(_Builder[Taken]):
         merged = {**self._choice, **choice}
         return type(self)(self._session, self._model, self._generation, self._toolset, merged)
 
-    def available_tools(self, available: Available | Named) -> Self:
+    def available_tools(self, available: Available | AnySelector | str) -> Self:
         """Offer exactly these tools, or what a `ToolAvailability` says.
 
         Args:
@@ -291,7 +288,9 @@ class _Offering(_Builder[Taken]):
         """Offer every tool, also those that are off."""
         return self._choose(available=ToolAvailability.all())
 
-    def available_tools_default_plus(self, selectors: Iterable[Offered]) -> Self:
+    def available_tools_default_plus(
+        self, selectors: Iterable[AnySelector | str | type[object]]
+    ) -> Self:
         """Offer the tools that are on, and these; a nested toolset stands for all its tools."""
         return self._choose(available=ToolAvailability.default_plus(selectors))
 
@@ -303,11 +302,11 @@ class _Offering(_Builder[Taken]):
         """Ask for at least one call."""
         return self.require(ToolRequirement.at_least_one())
 
-    def require_tool(self, selector: Named) -> Self:
+    def require_tool(self, selector: AnySelector | str) -> Self:
         """Ask for a call of this tool."""
         return self.require(ToolRequirement.specific(selector))
 
-    def describe_tool(self, selector: Named, text: str) -> Self:
+    def describe_tool(self, selector: AnySelector | str, text: str) -> Self:
         """Describe a tool otherwise in this turn; the last description of a tool counts."""
         return self.describe_many_tools([(selector, text)])
 

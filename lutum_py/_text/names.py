@@ -86,10 +86,7 @@ def own_name(name: str, known: Collection[str]) -> str:
         >>> own_name("add", ["math.factorial", "add"]), own_name("sum", ["add"])
         ('add', 'sum')
     """
-    if name in known or re.fullmatch(_FORM, name) is None:
-        return name
-    stem = name[: -_DIGEST - 1]
-    return next((each for each in known if _stem(each) == stem and stand_in(each) == name), name)
+    return OwnNames(known).own(name)
 
 
 @lru_cache(64)

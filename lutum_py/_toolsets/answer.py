@@ -5,17 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
 
 from .._call.call import AnyToolCall
-from .._call.spec import ToolSpec
+from .._call.spec import AnySpec, ToolSpec
 from .._schema.arguments import NO_ARGUMENTS, Arguments
-from .._schema.definition import ToolDef, ToolOptions
+from .._schema.definition import ToolDef, ToolOptions, define
 from .._schema.output import Output
-from .._schema.signature import REQUIRED, Parameter, is_model, is_object_type, reason_of, type_name
+from .._schema.signature import (
+    REQUIRED,
+    ModelName,
+    Parameter,
+    is_model,
+    is_object_type,
+    reason_of,
+    type_name,
+)
 from .._text.immutable import Settled
 from .._text.json import is_object, shorten
 from .._text.names import is_sendable
 from .._transcript.assistant import ToolMetadata
 from ..errors import FieldIssue, InvalidArgumentsError, MisuseError, ToolDefinitionError
-from .tool_fn import define
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -52,7 +59,7 @@ class Answer(Settled, Generic[A]):
         Answer(Literal['yes', 'no'], by='format', name='verdict')
     """
 
-    spec: ToolSpec[Any, Any]
+    spec: AnySpec
     """The tool that is called with the answer."""
     type: TypeForm[A]
     by: Literal["tool", "format"]
@@ -84,11 +91,11 @@ class Answer(Settled, Generic[A]):
         """Name, description and schema of the answer, as a tool has them."""
         return self.spec.definition
 
-    def value_of(self, input: Any) -> A:
+    def value_of(self, input: object) -> A:
         """Take the answer out of the field that it was put into, if it was."""
         return cast("A", getattr(input, _FIELD) if _is_wrapped(self.type) else input)
 
-    def partial_of(self, data: Any) -> Any:
+    def partial_of(self, data: object) -> Any:
         """Return the answer so far, as plain data."""
         if not _is_wrapped(self.type):
             return data
@@ -128,7 +135,7 @@ def _made(kind: Any, by: Any, name: str, description: str | None) -> Answer[Any]
     return Answer(kind, by=by, name=name, description=description)
 
 
-def _is_wrapped(kind: Any) -> bool:
+def _is_wrapped(kind: object) -> bool:
     # `list[Invoice]` goes out as `{"answer": [...]}`, since providers want an object at the root. A
     # model, a dataclass and a `TypedDict` are objects already; a `RootModel` is only what its root
     # is.
@@ -136,18 +143,16 @@ def _is_wrapped(kind: Any) -> bool:
     return is_root or not is_object_type(kind)
 
 
-def _spec_of(kind: Any, name: Any, description: str | None) -> ToolSpec[Any, Any]:
+def _spec_of(kind: Any, name: Any, description: str | None) -> AnySpec:
     from .._schema.input_model import build_input_model
 
     place = f"Answer `{type_name(kind)}`"
     try:
         if _is_wrapped(kind):
             model: Any = build_input_model(
-                "AnswerInput",
+                ModelName("AnswerInput", __name__, "Answer"),
                 (Parameter(_FIELD, kind, REQUIRED, None),),
                 {_FIELD: _FIELD},
-                module=__name__,
-                qualname="Answer.Input",
                 strict=False,
             )
         else:

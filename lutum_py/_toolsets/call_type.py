@@ -7,8 +7,7 @@ nobody has decided about it, whatever was decided about the one that was written
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 from uuid import uuid4
 
 from pydantic_core import (
@@ -19,17 +18,16 @@ from pydantic_core import (
 )
 
 from .._call.call import AnyToolCall
-from .._schema.arguments import InputText, same
+from .._schema.arguments import NOTHING, InputText
 from .._schema.field_issues import hidden
-from .._schema.schema_reader import JsonSchema, follow, localized
-from .._text.json import compact_json, is_array, is_mapping, is_object, parse_json, shorten
+from .._schema.schema_reader import JsonSchema
+from .._text.json import compact_json, is_mapping, shorten
 from .._transcript.assistant import ToolMetadata
 from ..errors import MisuseError
 
 if TYPE_CHECKING:
     from .._call.selector import Selector
-    from .._call.spec import ToolSpec
-    from .._schema.arguments import Arguments
+    from .._call.spec import AnySpec
 
 
 def calls_type(toolset: Any) -> type[Any]:
@@ -113,13 +111,13 @@ def _any_of(forms: list[tuple[str, Any]]) -> Any:
     if forms:
         return core_schema.tagged_union_schema(dict(forms), discriminator="tool")
 
-    def refuse(_: Any) -> Any:
+    def refuse(_: object) -> Any:
         raise PydanticCustomError("no_tools", "this toolset has no tools to call")
 
     return core_schema.no_info_before_validator_function(refuse, core_schema.dict_schema())
 
 
-def _form_of(selector: Selector[Any, Any], handler: Any) -> tuple[str, Any]:
+def _form_of(selector: Selector, handler: Any) -> tuple[str, Any]:
     """Return the wire name of a tool, and the schema of its calls."""
     spec = selector.spec
     # Read as {"tool": "web_search", "input": {"query": "tea"}}: the input goes through the tool's
@@ -141,7 +139,7 @@ def _form_of(selector: Selector[Any, Any], handler: Any) -> tuple[str, Any]:
 class _Input:
     """What is said about an input in an annotation: it is read and described as the model's."""
 
-    def __init__(self, spec: ToolSpec[Any, Any]) -> None:
+    def __init__(self, spec: AnySpec) -> None:
         self.spec = spec
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
@@ -149,7 +147,7 @@ class _Input:
             lambda value, _: self._text_of(value), handler(source)
         )
 
-    def _text_of(self, value: Any) -> str:
+    def _text_of(self, value: object) -> str:
         arguments = self.spec.arguments
         try:
             text = compact_json(value) if is_mapping(value) else None
@@ -172,31 +170,15 @@ class _Input:
             if own.get("additionalProperties") is False:
                 handler.resolve_ref_schema(described)["additionalProperties"] = False
             return described
-        return cast("JsonSchema", _inlined(own, localized(own), ()))
+        from .._schema.json_schema import without_references
+
+        return without_references(own)
 
 
 _DEPTH: Final = 3
 """Steps of a place that may be shown: the tool, its input, the argument. Keys come after these."""
 _PLAIN: Any = dict[str, Any]
 """The type of an input that is known by a JSON schema only."""
-
-
-def _inlined(schema: Any, root: Any, within: tuple[str, ...]) -> Any:
-    """Replace each reference by what it leads to; one that leads back to itself takes anything."""
-    if is_array(schema):
-        return [_inlined(part, root, within) for part in schema]
-    if not is_object(schema):
-        return schema
-    made = {
-        key: _inlined(part, root, within)
-        for key, part in schema.items()
-        if key not in ("$ref", "$defs", "definitions", "$id", "$anchor")
-    }
-    reference = schema.get("$ref")
-    if reference is None or reference in within:
-        return made
-    target = follow(reference, root)
-    return {**_inlined(target, root, (*within, reference)), **made} if is_object(target) else made
 
 
 def _member(toolset: Any, call: Any) -> Any:
@@ -211,24 +193,12 @@ def _written(toolset: Any, call: Any) -> dict[str, Any]:
         raise PydanticSerializationError(
             f"{shorten(call)} is not a call of {toolset.__qualname__}, and is not written as one."
         )
-    return {"tool": member.name, "input": _sent(call.spec.arguments, call)}
-
-
-def _sent(arguments: Arguments, call: Any) -> Any:
-    """Write the input of a call as a model sends it."""
     text: InputText = call._text_or_raise()
-    if arguments.keeps_names:
-        return text.set_data
-    # What it is shown by has other names than a model sends. Where the input written out is not
-    # read as the same, what was sent is.
-    input = call._input
-    written = compact_json(arguments.to_wire(input))
-    for sent in (written, call.metadata.arguments, compact_json(text.set_data)):
-        with suppress(ValidationError):
-            if same(arguments.validate_json(sent), input):
-                return parse_json(sent)
-    raise PydanticSerializationError(
-        f"The input of call {call.id!r} of tool `{call.name}` cannot be written as a model sends "
-        "it: its validators would make another one of that. Send the call as `plan.detach` gives "
-        "it, or save its plan."
-    )
+    sent = call.spec.arguments.sent_by_model(call._input, text, call.metadata.arguments)
+    if sent is NOTHING:
+        raise PydanticSerializationError(
+            f"The input of call {call.id!r} of tool `{call.name}` cannot be written as a model "
+            "sends it: its validators would make another one of that. Send the call as "
+            "`plan.detach` gives it, or save its plan."
+        )
+    return {"tool": member.name, "input": sent}

@@ -6,8 +6,7 @@ Rich alone shows every class by its `repr`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from .._call.selector import AnySelector
 from .._schema.definition import ToolDef
@@ -40,8 +39,8 @@ def _entry(selector: AnySelector) -> Entry:
 
 def _arguments(definition: ToolDef) -> str:
     schema = definition.input_schema
-    properties: dict[str, Any] = schema.get("properties") or {}
-    required = schema.get("required") or ()
+    properties: dict[str, object] = schema.get("properties") or {}
+    required: Iterable[str] = schema.get("required") or ()
     names = [
         f"{name}{'' if name in required else '?'}{_type(about)}"
         for name, about in properties.items()
@@ -50,6 +49,6 @@ def _arguments(definition: ToolDef) -> str:
     return (", ".join([*names, *of_forms]) or "none") + " (in several forms)" * bool(of_forms)
 
 
-def _type(about: Any) -> str:
+def _type(about: object) -> str:
     kind = about.get("type") if is_object(about) else None
     return f": {kind}" if isinstance(kind, str) else ""

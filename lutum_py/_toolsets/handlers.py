@@ -31,7 +31,7 @@ from .._text.immutable import Settled
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
-from .toolset_meta import ToolsetMeta
+from .toolset_meta import ToolsetMeta, members_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,7 +39,7 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 
-class Handles(Protocol[In, Out]):
+class HandlerDecorator(Protocol[In, Out]):
     """Takes a function of a tool's input and gives it back as it was."""
 
     # The first two, without `...`, are for mypy, which takes no lambda for the others.
@@ -61,7 +61,7 @@ class Handles(Protocol[In, Out]):
     ) -> Callable[Concatenate[In, ...], Out | Reply[Out]]: ...
 
 
-class HandlesArgs(Protocol[P, Out]):
+class ArgsHandlerDecorator(Protocol[P, Out]):
     """Takes a function of the parameters of a tool's own and gives it back as it was."""
 
     @overload
@@ -110,9 +110,9 @@ class Handlers(Settled, Generic[T]):
         return cast("type[T]", self._toolset)
 
     @overload
-    def on(self, selector: FnSelector[P, Out], /) -> HandlesArgs[P, Out]: ...
+    def on(self, selector: FnSelector[P, Out], /) -> ArgsHandlerDecorator[P, Out]: ...
     @overload
-    def on(self, selector: InputSelector[In, Out], /) -> Handles[In, Out]: ...
+    def on(self, selector: InputSelector[In, Out], /) -> HandlerDecorator[In, Out]: ...
     def on(self, selector: Any, /) -> Any:
         """Register the function that runs the calls of a tool.
 
@@ -133,11 +133,11 @@ class Handlers(Settled, Generic[T]):
             # A bound view makes handlers of its origin, whose own member is meant.
             selector = selector._reaches(self._toolset) or selector
         try:
-            members = self._toolset._find(selector)
+            members = members_of(self._toolset).find(selector)
         except UnknownToolError as error:
             raise MisuseError(f"A handler cannot be registered: {error}") from error
 
-        def register(function: Any) -> Any:
+        def register(function: object) -> Any:
             for member in members:
                 if member in self._invocations:
                     raise MisuseError(
@@ -152,7 +152,7 @@ class Handlers(Settled, Generic[T]):
 
         return register
 
-    def missing(self) -> tuple[Selector[Any, Any], ...]:
+    def missing(self) -> tuple[Selector, ...]:
         """Return the tools that have neither a handler nor a function."""
         return tuple(each for each in self._toolset if self.done_by(each) is None)
 
@@ -171,7 +171,7 @@ class Handlers(Settled, Generic[T]):
             )
         return self
 
-    async def __call__(self, call: AnyToolCall, /, **skipped: Any) -> ToolResult:
+    async def __call__(self, call: AnyToolCall, /, **skipped: object) -> ToolResult:
         """Run a call and answer it; exceptions and deadline are those of `call.call()`.
 
         Args:
@@ -188,7 +188,7 @@ class Handlers(Settled, Generic[T]):
         invocation, taken = self._begin(call, skipped)
         return call.finish(await call._run(invocation, taken))
 
-    def call_sync(self, call: AnyToolCall, /, **skipped: Any) -> ToolResult:
+    def call_sync(self, call: AnyToolCall, /, **skipped: object) -> ToolResult:
         """Run and answer a call as `await run(call)` does, with a sync handler and no deadline.
 
         Raises:
@@ -214,7 +214,7 @@ class Handlers(Settled, Generic[T]):
         toolset = self._toolset
         member = call.selector._reaches(toolset)
         if call.selector.toolset is None:
-            member = toolset._by_name.get(call.name)
+            member = members_of(toolset).by_name.get(call.name)
         if member is None or member.spec is not call.spec:
             raise MisuseError(
                 f"These are handlers of {toolset.__qualname__}, and tool `{call.name}` (call "
@@ -231,7 +231,7 @@ class Handlers(Settled, Generic[T]):
         return invocation
 
     def _begin(
-        self, call: AnyToolCall, skipped: Mapping[str, Any]
+        self, call: AnyToolCall, skipped: Mapping[str, object]
     ) -> tuple[Invocation, dict[str, Any]]:
         invocation = self._invocation_of(call)
         # One set of hidden values serves all tools: each takes those that it has a parameter for.

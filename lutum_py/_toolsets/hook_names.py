@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from .._call.selector import AnySelector
 from .._text.escaping import meant_by, names_for_message
 from .._text.json import shorten
 from ..errors import HookError
+
+if TYPE_CHECKING:
+    from .toolset_meta import Members
 
 Phase: TypeAlias = Literal["execution", "gate", "before", "after", "description"]
 
@@ -86,7 +89,7 @@ class Mark(NamedTuple):
     selector: AnySelector | type[Any] | None
 
 
-def marks_of(mro: tuple[type, ...], name: str, defined: Any) -> tuple[Mark, ...]:
+def marks_of(mro: tuple[type, ...], name: str, defined: object) -> tuple[Mark, ...]:
     """Return the marks of a method, the one that stands nearest to it first.
 
     A method without marks keeps those of the method that it overrides. An override that cannot be
@@ -103,8 +106,8 @@ def marks_of(mro: tuple[type, ...], name: str, defined: Any) -> tuple[Mark, ...]
     return ()
 
 
-def _tools_of(toolset: Any) -> list[str]:
-    return [key for key, member in toolset._members.items() if not isinstance(member, type)]
+def _tools_of(members: Members) -> list[str]:
+    return [key for key, member in members.by_key.items() if not isinstance(member, type)]
 
 
 # `pay_hok`, `pay_hooks` and `payhook` would never be asked, just as `pey_hook`. Real words are no
@@ -123,7 +126,7 @@ def _looks_like_a_hook(name: str, members: list[str]) -> bool:
 _ENDINGS: Final = ("hook", "gate")
 
 
-def policy_methods(toolset: Any, policy: Any) -> Iterator[tuple[Mark, Any]]:
+def policy_methods(members: Members, policy: object) -> Iterator[tuple[Mark, Any]]:
     """Find the hooks among the methods that a policy itself defines.
 
     Gives what each is registered as and the bound method, in the order of definition. The name of
@@ -135,7 +138,7 @@ def policy_methods(toolset: Any, policy: Any) -> Iterator[tuple[Mark, Any]]:
     remedy = _remedy(policy)
     if remedy is not None:
         raise HookError(f"A policy is an object with hooks, not {shorten(policy)}. {remedy}.")
-    members = _tools_of(toolset)
+    tools = _tools_of(members)
     # The names of all classes, the base first, each once and where it first appears; those of the
     # instance itself come last.
     names: dict[str, None] = {}
@@ -147,11 +150,11 @@ def policy_methods(toolset: Any, policy: Any) -> Iterator[tuple[Mark, Any]]:
         # An attribute that cannot be called is data; None takes an inherited hook out.
         if marks := marks_of(type(policy).__mro__, name, inspect.getattr_static(policy, name)):
             yield from ((each, getattr(policy, name)) for each in marks)
-        elif _looks_like_a_hook(name, members) and callable(method := getattr(policy, name)):
-            slot = slot_of(members, name)
+        elif _looks_like_a_hook(name, tools) and callable(method := getattr(policy, name)):
+            slot = slot_of(tools, name)
             if slot is None:
-                raise _no_such_hook(toolset, type(policy).__qualname__, name, members)
-            yield Mark(slot[1], toolset._members[slot[0]]), method
+                raise _no_such_hook(members, type(policy).__qualname__, name)
+            yield Mark(slot[1], members.by_key[slot[0]]), method
 
 
 def _remedy(policy: object) -> str | None:
@@ -166,41 +169,42 @@ def _remedy(policy: object) -> str | None:
     return "Write a class with hooks, and pass an instance" if is_plain else None
 
 
-def _no_such_hook(toolset: Any, policy: str, name: str, members: list[str]) -> HookError:
-    hint = meant_by(name, generated_names(members))
+def _no_such_hook(members: Members, policy: str, name: str) -> HookError:
+    tools = _tools_of(members)
+    hint = meant_by(name, generated_names(tools))
     return HookError(
-        f"Policy `{policy}` defines `{name}`, but {toolset.__qualname__} has no such hook.{hint} "
-        f"Its tools are {names_for_message(members)}; hooks of nested tools belong to the nested "
-        "hook set. The name of another method begins with `_`.",
+        f"Policy `{policy}` defines `{name}`, but {members.toolset.__qualname__} has no such hook."
+        f"{hint} Its tools are {names_for_message(tools)}; hooks of nested tools belong to the "
+        "nested hook set. The name of another method begins with `_`.",
         hook=name,
     )
 
 
-def policy_base(toolset: Any) -> type:
+def policy_base(members: Members) -> type:
     """Make the base class of policies for a toolset: it checks the names when it is inherited."""
-    members = _tools_of(toolset)
+    toolset, tools = members.toolset, _tools_of(members)
 
     class Hooks:
         __lutum_policy_base__ = True
 
-        def __init_subclass__(cls, **options: Any) -> None:
+        def __init_subclass__(cls, **options: object) -> None:
             super().__init_subclass__(**options)
             # `wether_hook` would never be asked. Here it is an error where the class is written,
             # and not in the first run of the program.
             for name, defined in cls.__dict__.items():
                 if (
-                    _looks_like_a_hook(name, members)
+                    _looks_like_a_hook(name, tools)
                     and not marks_of(cls.__mro__, name, defined)
                     and callable(getattr(cls, name))
-                    and slot_of(members, name) is None
+                    and slot_of(tools, name) is None
                 ):
-                    raise _no_such_hook(toolset, cls.__qualname__, name, members)
+                    raise _no_such_hook(members, cls.__qualname__, name)
 
     Hooks.__name__ = f"{toolset.__name__}Hooks"
     Hooks.__qualname__ = f"{toolset.__qualname__}.Hooks"
     Hooks.__module__ = toolset.__module__
     Hooks.__doc__ = (
         f"Base of policies for {toolset.__qualname__}: define any of "
-        f"{names_for_message(generated_names(members))}."
+        f"{names_for_message(generated_names(tools))}."
     )
     return Hooks

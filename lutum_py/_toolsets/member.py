@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, Unpack, cas
 from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeVar
 
-from .._call.spec import UNSET, Condition, HasSpec, MemberOptions, ToolSpec, spec_of
+from .._call.spec import UNSET, AnySpec, Condition, HasSpec, MemberOptions, spec_of
 from .._schema.definition import ToolDef
 from .._schema.schema_reader import names_in
 from .._text.escaping import names_for_message
@@ -98,7 +98,7 @@ def tool(
     t: ToolDef, /, **told: Unpack[_InputTold[dict[str, Any], Any]]
 ) -> Selector[dict[str, Any], Any]: ...
 def tool(
-    t: Any,
+    t: object,
     /,
     *,
     off: bool = False,
@@ -107,7 +107,7 @@ def tool(
     timeout: float | None = UNSET,
     needs_approval: Condition = UNSET,
     approval_message: str | None = None,
-    rule: Any = None,
+    rule: object = None,
     callers: Sequence[Caller] = (),
 ) -> Any:
     """Make a tool a member of a toolset.
@@ -177,7 +177,7 @@ def tool(
     return ToolMember(spec, options)
 
 
-def _check_message(message: str, spec: ToolSpec[Any, Any]) -> None:
+def _check_message(message: str, spec: AnySpec) -> None:
     """Refuse a message that names what the tool does not take.
 
     Raises:
@@ -217,8 +217,8 @@ def _check_deferred(what: str, off: bool, deferred: bool) -> None:
         )
 
 
-def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
-    found: Any = declared
+def _spec_of(declared: object) -> AnySpec:
+    found: object = declared
     # One kind of class after another: most members are decorated functions, and the modules for
     # input models and schemas are loaded only if there is one.
     if isinstance(declared, DecoratedFn):
@@ -331,5 +331,5 @@ def toolset(
         approvals_around=around,
         rules=rules_of(rule),
     )
-    member: Any = GroupMember(inner, options)
+    member: object = GroupMember(inner, options)
     return cast("ToolsetClass", member)

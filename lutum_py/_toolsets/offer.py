@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from .._call.outcomes import RecoverableToolCallIssue
 from .._call.selector import AnySelector, Selector
@@ -13,7 +13,7 @@ from .._schema.definition import ToolDef
 from .._text.escaping import NearestNames, names_for_message, quoted
 from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten
-from .._text.names import OwnNames, own_name
+from .._text.names import OwnNames
 from .._transcript.assistant import ToolMetadata, dialect_named
 from .._transcript.request import (
     AUTO,
@@ -27,13 +27,11 @@ from .._transcript.result import ToolResult
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 
-Named: TypeAlias = "AnySelector | str"
-"""A tool: by its selector, or by its wire name."""
+if TYPE_CHECKING:
+    from .._text.bm25 import Bm25
+    from .toolset_meta import Members
 
-Offered: TypeAlias = "Named | type[Any]"
-"""What may be offered: a tool, or a toolset for all its tools, also those that are off."""
-
-Descriptions: TypeAlias = "Iterable[tuple[Named, str]] | Mapping[Any, str]"
+Descriptions: TypeAlias = "Iterable[tuple[AnySelector | str, str]] | Mapping[Any, str]"
 """Descriptions for one turn, as pairs or as a mapping; the last one of a tool counts."""
 
 
@@ -50,7 +48,7 @@ class ToolAvailability:
     """
 
     mode: Literal["default", "all", "only", "default_plus"] = "default"
-    selectors: tuple[Offered, ...] = ()
+    selectors: tuple[AnySelector | str | type[object], ...] = ()
 
     def __post_init__(self) -> None:
         if self.mode not in ("default", "all", "only", "default_plus"):
@@ -74,17 +72,21 @@ class ToolAvailability:
         return cls("all")
 
     @classmethod
-    def only(cls, selectors: Iterable[Offered]) -> ToolAvailability:
+    def only(cls, selectors: Iterable[AnySelector | str | type[object]]) -> ToolAvailability:
         """Offer exactly these, on or off."""
         return cls("only", _listed(selectors))
 
     @classmethod
-    def default_plus(cls, selectors: Iterable[Offered]) -> ToolAvailability:
+    def default_plus(
+        cls, selectors: Iterable[AnySelector | str | type[object]]
+    ) -> ToolAvailability:
         """Offer the tools that are on, and these."""
         return cls("default_plus", _listed(selectors))
 
 
-def _listed(selectors: Iterable[Offered]) -> tuple[Offered, ...]:
+def _listed(
+    selectors: Iterable[AnySelector | str | type[object]],
+) -> tuple[AnySelector | str | type[object], ...]:
     """Take one selector for a list of one; Python would go through the letters of a name."""
     if isinstance(selectors, str | AnySelector):
         return (selectors,)
@@ -109,7 +111,7 @@ class ToolRequirement:
     """
 
     mode: Literal["optional", "at_least_one", "specific"] = "optional"
-    selector: Named | None = None
+    selector: AnySelector | str | None = None
 
     def __post_init__(self) -> None:
         if self.mode not in ("optional", "at_least_one", "specific"):
@@ -136,7 +138,7 @@ class ToolRequirement:
         return cls("at_least_one")
 
     @classmethod
-    def specific(cls, selector: Named) -> ToolRequirement:
+    def specific(cls, selector: AnySelector | str) -> ToolRequirement:
         """Ask for a call of this tool."""
         return cls("specific", selector)
 
@@ -158,12 +160,12 @@ class OfferedTools(Immutable):
         deferred: What a search may load, and what one has loaded; None if no search counts.
     """
 
-    selectors: tuple[Selector[Any, Any], ...]
-    by_name: Mapping[str, Selector[Any, Any]]
+    selectors: tuple[Selector, ...]
+    by_name: Mapping[str, Selector]
     deferred: DeferredTools | None
 
     def __init__(
-        self, selectors: tuple[Selector[Any, Any], ...], deferred: DeferredTools | None = None
+        self, selectors: tuple[Selector, ...], deferred: DeferredTools | None = None
     ) -> None:
         by_name = {selector.name: selector for selector in selectors}
         self._put(selectors=selectors, by_name=MappingProxyType(by_name), deferred=deferred)
@@ -174,7 +176,9 @@ class OfferedTools(Immutable):
         return tuple(selector.definition for selector in self.selectors)
 
 
-Available: TypeAlias = "ToolAvailability | OfferedTools | Iterable[Offered] | None"
+Available: TypeAlias = (
+    "ToolAvailability | OfferedTools | Iterable[AnySelector | str | type[object]] | None"
+)
 """What may say which tools are offered; None stands for those that are on."""
 
 
@@ -189,16 +193,17 @@ class Offer:
         index: What the deferred tools are found by, once somebody looked.
     """
 
-    def __init__(self, toolset: Any, selectors: tuple[Selector[Any, Any], ...]) -> None:
+    def __init__(self, members: Members) -> None:
         # Worked out when the toolset is first used, and kept: a turn asks for `default` each time.
+        selectors = members.selectors
         on = tuple(selector for selector in selectors if not selector.is_off)
         offered = OfferedTools(selectors)
-        self._toolset = toolset
+        self._members = members
         self.all = offered
         self.default = offered if len(on) == len(selectors) else OfferedTools(on)
         self.deferred = OfferedTools(tuple(each for each in selectors if each.is_deferred))
         self.searches = frozenset(each.name for each in selectors if each.loads_tools)
-        self.index: Any = None
+        self.index: Bm25 | None = None
 
     def resolve(self, available: Available) -> OfferedTools:
         """Return the tools that are offered.
@@ -209,7 +214,8 @@ class Offer:
         return self.default if available is None else self.chosen(available)
 
     def chosen(
-        self, available: ToolAvailability | OfferedTools | Iterable[Offered]
+        self,
+        available: ToolAvailability | OfferedTools | Iterable[AnySelector | str | type[object]],
     ) -> OfferedTools:
         """Do as `resolve` does, where something says which tools."""
         if isinstance(available, OfferedTools):
@@ -224,20 +230,18 @@ class Offer:
             return self.only((*self.default.selectors, *available.selectors))
         return self.default
 
-    def with_loaded(
-        self, offered: OfferedTools, selectors: tuple[Selector[Any, Any], ...]
-    ) -> OfferedTools:
+    def with_loaded(self, offered: OfferedTools, selectors: tuple[Selector, ...]) -> OfferedTools:
         """Offer some tools, and after them those that were loaded and are not among them."""
         more = tuple(each for each in selectors if each.name not in offered.by_name)
         names = tuple(each.name for each in more)
         deferred = DeferredTools(self.deferred.definitions, names, self.searches)
         return OfferedTools((*offered.selectors, *more), deferred)
 
-    def only(self, named: Iterable[Offered]) -> OfferedTools:
+    def only(self, named: Iterable[AnySelector | str | type[object]]) -> OfferedTools:
         """Return exactly these tools, each once."""
-        chosen: dict[str, Selector[Any, Any]] = {}
+        chosen: dict[str, Selector] = {}
         for each in _listed(named):
-            for selector in self._toolset._find_all(each):
+            for selector in self._members.find_all(each):
                 chosen[selector.name] = selector
         # In the order of declaration, whatever order they were named in: a list of tools that
         # changes its order from turn to turn would lose the provider's cache each time.
@@ -258,7 +262,7 @@ class Offer:
             )
         if requirement.selector is not None:
             try:
-                members = self._toolset._find(requirement.selector)
+                members = self._members.find(requirement.selector)
             except UnknownToolError as error:
                 raise ToolConstraintError(
                     f"The turn requires a tool that is not there: {error}"
@@ -296,7 +300,7 @@ class Offer:
         """
         texts: dict[str, str] = {}
         for named, text in pairs_of(descriptions):
-            for selector in self._toolset._find(named):
+            for selector in self._members.find(named):
                 texts[selector.name] = text
         if not texts:
             return definitions
@@ -306,7 +310,7 @@ class Offer:
         )
 
 
-def pairs_of(descriptions: Any) -> Iterator[tuple[Named, str]]:
+def pairs_of(descriptions: Any) -> Iterator[tuple[AnySelector | str, str]]:
     """Go through the descriptions of a turn.
 
     Raises:
@@ -339,7 +343,7 @@ class NotOnOffer:
     A model sends as many of these as it likes, so what they share is worked out once.
 
     Args:
-        toolset: The toolset that the calls are read with.
+        members: Those of the toolset that the calls are read with.
         offered: The tools that were on offer.
         names: The names that may have been called.
         dialect: The name of the dialect that the calls came in, if they did in one.
@@ -347,7 +351,7 @@ class NotOnOffer:
 
     def __init__(
         self,
-        toolset: Any,
+        members: Members,
         offered: OfferedTools,
         names: Iterable[str],
         dialect: str | None = None,
@@ -355,7 +359,7 @@ class NotOnOffer:
         # The model reads names as they went out to it, but may have called a tool by its own name.
         module = dialect_named(dialect)
         self._sent: Callable[[str], str] = str if module is None else module.wire_name
-        self._toolset = toolset
+        self._members = members
         self._offered = offered
         self._names = names
 
@@ -380,7 +384,7 @@ class NotOnOffer:
 
     def issue(self, metadata: ToolMetadata) -> RecoverableToolCallIssue:
         """Say what is wrong with one call."""
-        known = self._toolset._by_name.get(metadata.name)
+        known = self._members.by_name.get(metadata.name)
         name = quoted(metadata.name if known is None else self._sent(metadata.name))
         if known is not None and known.is_deferred and self._searches:
             text = (
@@ -390,7 +394,7 @@ class NotOnOffer:
             )
             return RecoverableToolCallIssue(metadata, "not_available", text)
         if known is not None:
-            is_unfound = known.is_deferred and not self._toolset._offer.searches
+            is_unfound = known.is_deferred and not self._members.offer.searches
             why = " It is deferred, and there is no search that loads it." if is_unfound else ""
             text = (
                 f"Tool {name} is not available in this turn, so it was not run.{why} "
@@ -410,11 +414,11 @@ class _Loaded(NamedTuple):
     """What was read of a transcript: replaced when there is more, so that threads may share it."""
 
     read: int
-    selectors: tuple[Selector[Any, Any], ...]
+    selectors: tuple[Selector, ...]
     offered: OfferedTools
 
 
-def loaded_from(offer: Offer, said: Any) -> tuple[Selector[Any, Any], ...]:
+def loaded_from(offer: Offer, said: Any) -> tuple[Selector, ...]:
     """Return the loaded tools, in the order of loading; see `Toolset.loaded_tools`."""
     transcript = getattr(said, "transcript", said)
     if isinstance(transcript, Transcript):
@@ -466,13 +470,13 @@ def _read(offer: Offer, transcript: Transcript) -> _Loaded:
 
 
 def _more(
-    offer: Offer, known: tuple[Selector[Any, Any], ...], items: Iterable[TranscriptItem]
-) -> tuple[Selector[Any, Any], ...]:
+    offer: Offer, known: tuple[Selector, ...], items: Iterable[TranscriptItem]
+) -> tuple[Selector, ...]:
     searches, deferred = offer.searches, offer.deferred.by_name
-    names = OwnNames(deferred)
-    found: dict[str, Selector[Any, Any]] | None = None
+    names, searched = OwnNames(deferred), OwnNames(searches)
+    found: dict[str, Selector] | None = None
     for item in items:
-        if isinstance(item, ToolResult) and own_name(item.name, searches) in searches:
+        if isinstance(item, ToolResult) and searched.own(item.name) in searches:
             found = {each.name: each for each in known} if found is None else found
             for name in map(names.own, item.found_tools):
                 if name in deferred:

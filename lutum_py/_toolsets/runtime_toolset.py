@@ -7,7 +7,7 @@ from types import MethodType
 from typing import Any
 from weakref import WeakValueDictionary
 
-from .._call.spec import PLAIN, MemberOptions, ToolSpec
+from .._call.spec import PLAIN, AnySpec, MemberOptions
 from .._schema.definition import ToolDef
 from .._text.escaping import names_for_message
 from .._text.json import digest_of, shorten
@@ -63,7 +63,7 @@ def toolset_from_definitions(
     return _kept(key, made)
 
 
-def toolset_of_specs(name: str, specs: Iterable[ToolSpec[Any, Any]]) -> Any:
+def toolset_of_specs(name: str, specs: Iterable[AnySpec]) -> Any:
     """Make a toolset of tools with functions of their own: never shared, never pickled."""
     _check_name(name)
 
@@ -77,7 +77,7 @@ def toolset_of_specs(name: str, specs: Iterable[ToolSpec[Any, Any]]) -> Any:
 
 
 def _of_specs(
-    name: str, specs: Iterable[ToolSpec[Any, Any]], rebuild: Callable[[], tuple[Any, ...]]
+    name: str, specs: Iterable[AnySpec], rebuild: Callable[[], tuple[Any, ...]]
 ) -> ToolsetMeta:
     members = [ToolMember(spec, PLAIN) for spec in specs]
     twice = "two definitions have the name {}. Rename one with `definition.with_name(...)`."
@@ -154,7 +154,7 @@ def _again(name: str, tools: tuple[tuple[Any, MemberOptions], ...]) -> ToolsetMe
     return toolset_of(name, tuple(members), PLAIN)
 
 
-def _identity(origin: Any) -> Any:
+def _identity(origin: object) -> Any:
     """Return what tells tools apart: a function itself, or what a definition says."""
     if isinstance(origin, SchemaTool):
         return digest_of(origin.definition.to_dict())

@@ -24,7 +24,7 @@ from .._text.json import is_object, is_whole, shorten
 from .._transcript.result_cap import ResultStore, check_bound, check_store
 from ..errors import MisuseError, NotFound, ToolDefinitionError
 from .tool_fn import ToolFn, tool_fn
-from .toolset_meta import ToolsetMeta
+from .toolset_meta import ToolsetMeta, members_of
 
 _SUMMARY = 200
 """Characters of the description of a found tool that the model is shown, at most."""
@@ -33,7 +33,7 @@ _NAME_COUNTS = 3
 """How many times more a word of the name counts than one of the descriptions."""
 
 
-def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Selector[Any, Any], ...]:
+def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Selector, ...]:
     """Find deferred tools of a toolset, the best first.
 
     They are ranked by BM25 over their names (split at `_` and at changes of case), their
@@ -63,7 +63,7 @@ def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Select
     MisuseError.check("search_tools", "query", "a text", query, str)
     if not _is_count(limit):
         raise MisuseError.of_field("search_tools", "limit", "a positive whole number", limit)
-    offer = toolset._offer
+    offer = members_of(toolset).offer
     deferred = offer.deferred
     # Not under a lock: two threads make the same index at worst.
     offer.index = index = offer.index or Bm25(map(_parts_of, deferred.definitions))
@@ -81,7 +81,7 @@ def _parts_of(definition: ToolDef) -> Iterator[str]:
     yield from _said_in(definition.input_schema, is_parameter=False)
 
 
-def _said_in(schema: Any, *, is_parameter: bool) -> Iterator[str]:
+def _said_in(schema: object, *, is_parameter: bool) -> Iterator[str]:
     """Yield the names and descriptions of parameters, also of those inside of others."""
     # Of `{"order": {"properties": {"id": {"description": "As on the bill."}}}}` both names and the
     # text are found, so that a search for "bill" finds the tool.
@@ -172,8 +172,9 @@ class ToolSearch(ToolFn[[str], Reply[list[str]]]):
         """Make the specification: that of the stock function, with another name and another run."""
         del frame
         own: Any = _search.__lutum_fn__()
+        told = self._options.checked("A search for tools")
         return FnSpec(
-            definition=own.definition._but(**self._options.checked("A search for tools")),
+            definition=own.definition.with_name(told["name"]).with_description(told["description"]),
             origin=self,
             arguments=own.arguments,
             output=own.output,
@@ -204,8 +205,8 @@ class _Searching(Invocation):
     __slots__ = ("_limit",)
 
     def __init__(self, own: Invocation, limit: int) -> None:
-        super().__init__(own.function, own._signature, own._fields)
-        self._is_as_is = False  # the function is never called straight: `start` is asked each time
+        super().__init__(own.function, own.signature, own.own_fields)
+        self.is_as_is = False  # the function is never called straight: `start` is asked each time
         self._limit = limit
 
     def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:

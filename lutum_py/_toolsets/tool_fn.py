@@ -12,7 +12,6 @@ from dataclasses import replace
 from types import FrameType, MethodType
 from typing import (
     TYPE_CHECKING,
-    Annotated,
     Any,
     ClassVar,
     Concatenate,
@@ -23,32 +22,22 @@ from typing import (
     TypeVar,
     Unpack,
     cast,
-    get_args,
-    get_origin,
     overload,
 )
 
-from pydantic import create_model
-from pydantic.errors import PydanticUserError
-
 from .._call.outcomes import Reply, without_replies
-from .._call.spec import FnSpec, ToolSpec
-from .._schema.arguments import Arguments, PlainArguments
-from .._schema.definition import ToolDef, ToolOptions, object_schema
+from .._call.spec import AnySpec, FnSpec, ToolSpec
+from .._schema.arguments import check_input, function_arguments
+from .._schema.definition import ToolDef, ToolOptions, define
 from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.signature import (
     REQUIRED,
-    Signature,
-    is_plain,
+    ModelName,
     own_docstring,
     parse_docstring,
-    plain_schema,
     read_signature,
-    reason_of,
-    type_name,
 )
-from .._text.escaping import names_for_message
 from .._text.immutable import Settled
 from .._text.json import shorten
 from .._text.on_demand import ONCE
@@ -76,24 +65,24 @@ class Declared:
         ToolDefinitionError: It cannot become a tool.
     """
 
-    def __init__(self, place: str, make: Callable[[], ToolSpec[Any, Any]]) -> None:
+    def __init__(self, place: str, make: Callable[[], AnySpec]) -> None:
         self._place = place
-        self._make: Any = make
-        self._spec: ToolSpec[Any, Any] | None = None
+        self._make: Callable[[], AnySpec] | None = make
+        self._spec: AnySpec | None = None
         with suppress(NameError):
             self._build()
 
-    def _build(self) -> ToolSpec[Any, Any]:
-        make = self._make  # read first, since it goes when there is a specification
+    def _build(self) -> AnySpec:
+        make: Any = self._make  # read first, since it goes when there is a specification
         # Annotations are evaluated without the lock, for that may import modules, which takes locks
         # of its own. Two threads may do it at once; the one that is first keeps its result.
-        spec: ToolSpec[Any, Any] = self._spec or make()
+        spec: AnySpec = self._spec or make()
         with ONCE:
             self._spec = self._spec or spec
         self._make = None
         return self._spec
 
-    def spec(self) -> ToolSpec[Any, Any]:
+    def spec(self) -> AnySpec:
         """Return the tool's specification.
 
         Raises:
@@ -110,219 +99,7 @@ class Declared:
             ) from error
 
 
-def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Output) -> ToolDef:
-    """Make a tool's definition, and check now what would otherwise fail on first use.
-
-    Raises:
-        ToolDefinitionError: An option is of the wrong kind, or the input or output type has no
-            schema.
-    """
-    told = options.checked(place)
-    if not arguments.is_plain and arguments.skipped is not None:
-        where = ".".join(arguments.skipped) or "the input"
-        raise ToolDefinitionError(
-            f"{place}: `{where}` has a `Skip()`, which hides parameters of a function only, each "
-            "as a whole, so the model would fill it in. Take it out of the input, and let a "
-            "function with `@tool_fn` take it as a parameter: `name: Annotated[..., Skip()]`."
-        )
-
-    # Functions, because a schema takes longer to make than the rest of a declaration, and in many
-    # programs only some of the tools are ever on offer. What is checked below is made at once.
-    definition = ToolDef(
-        **told,
-        input_schema=lambda: object_schema(place, arguments.json_schema()),
-        output_schema=None if output.type is None else lambda: output.json_schema() or {},
-    )
-    if options.capabilities is not None:
-        check_targets(place, definition, arguments)
-    if not arguments.is_plain:
-        try:
-            definition.input_schema  # noqa: B018 - computed now, and kept
-        except PydanticUserError as error:
-            fault = _without_schema(arguments.type, error)
-            raise ToolDefinitionError(f"{place}: {fault}") from error
-    try:
-        output.check()
-    except Exception as error:
-        raise ToolDefinitionError(
-            f"{place}: its output type `{type_name(output.type)}` has no schema "
-            f"({reason_of(error)}). Use a type that pydantic knows, or `Any`."
-        ) from error
-    return definition
-
-
-def check_targets(place: str, definition: ToolDef, arguments: Arguments) -> None:
-    """Make sure that what an effect is said to act on is an argument, by any of its names.
-
-    Raises:
-        ToolDefinitionError: The tool has no such argument.
-    """
-    from .._schema.schema_reader import names_in
-
-    for effect in definition.capabilities.effects:
-        if effect.target is not None and not arguments.may_have(effect.target):
-            known = names_in(definition.input_schema)
-            raise ToolDefinitionError(
-                f"{place}: effect {effect.kind.value!r} has the target {effect.target!r}, which "
-                f"is not an argument. The arguments are {names_for_message(known)}."
-            )
-
-
-def _without_schema(input_type: Any, error: PydanticUserError) -> str:
-    """Name the field that has no JSON schema: pydantic names only the type that it cannot do."""
-    from .._schema.input_model import FnInput
-    from .._schema.json_schema import input_schema_of
-
-    # pydantic says that it cannot make a schema of `Callable`, and not where that stands. So each
-    # field is tried alone, and the first that fails is named.
-    is_ours = issubclass(input_type, FnInput) if isinstance(input_type, type) else False
-    for name, field in getattr(input_type, "model_fields", {}).items():
-        shown = (field.alias or name) if is_ours else name
-        probe: Any = {"probe": (field.annotation, field)}
-        try:
-            input_schema_of(create_model("Probe", **probe))
-        except PydanticUserError as found:
-            skip = f"`skip=({shown!r},)` or `Annotated[..., Skip()]`"
-            hide = f", or hide the parameter from the model with {skip}" if is_ours else ""
-            return (
-                f"{'parameter' if is_ours else 'field'} `{shown}` of type "
-                f"`{type_name(field.annotation)}` has no JSON schema ({reason_of(found)}). Use a "
-                f"type that JSON can carry{hide}."
-            )
-    return f"its arguments have no JSON schema ({reason_of(error)}). Use types that JSON can carry."
-
-
-def fn_spec(tool: Any, frame: FrameType | None) -> ToolSpec[Any, Any]:
-    """Make the specification of a decorated function.
-
-    Args:
-        tool: What the decorator made: it wraps the function, and has the decorator's arguments.
-        frame: Where it was decorated, for annotations that name what is local there.
-
-    Raises:
-        ToolDefinitionError: The function cannot become a tool.
-        NameError: An annotation names what is not defined yet.
-    """
-    function, input_type = tool.__wrapped__, tool._input_type
-    options: ToolOptions = tool._options
-    names = _local_names(tool, frame)
-    signature = read_signature(function, tool._docstring, skip=options.skip, namespace=names)
-    qualname: str = tool.__qualname__
-    place = f"Tool function `{qualname}`"
-    if input_type is not None:
-        _check_input(place, signature, input_type)
-    # `web_search` becomes `WebSearchInput`, and its calls `WebSearchInputCall`.
-    words = re.findall(r"[^\W_]+", function.__name__)
-    input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
-    arguments, fields = _arguments(tool, input_name, signature, options.strict)
-    if fields is None:
-        input_name = arguments.type.__name__
-        # The class is described where it is: for the tool, or else for its input.
-        about = own_docstring(arguments.type)
-        if tool._is_silent:
-            options = replace(options, description=about)
-        else:
-            arguments.about = about
-    declared = without_replies(place, signature.output)
-    output = Output(None if declared is REQUIRED or declared is Any else declared)
-    make: Any = FnSpec if input_type is None else ToolSpec
-    made: ToolSpec[Any, Any] = make(
-        definition=define(place, options, arguments=arguments, output=output),
-        origin=tool,
-        arguments=arguments,
-        output=output,
-        invocation=Invocation(function, signature, fields),
-        named=(input_name, function.__module__, qualname),
-    )
-    return made
-
-
-def _arguments(
-    tool: Any, name: str, signature: Signature, strict: bool
-) -> tuple[Arguments, dict[str, str] | None]:
-    """Return what decodes the input, and each parameter's field; None if one is the input."""
-    parameters = signature.parameters
-
-    def model() -> type[FnInput]:
-        from .._schema.input_model import build_input_model
-
-        return build_input_model(
-            name,
-            parameters,
-            fields,
-            module=tool.__module__,
-            qualname=f"{tool.__qualname__}.Input",
-            strict=strict,
-        )
-
-    # Plain types, such as str and list[int], are described and decoded without a pydantic model,
-    # which is then made only if somebody asks for `Input`.
-    schema = plain_schema(parameters)
-    if schema is not None:
-        fields = {parameter.name: parameter.name for parameter in parameters}
-        return PlainArguments(schema, model), fields
-    # Making the first pydantic model costs as much as importing pydantic.
-    from pydantic.fields import FieldInfo
-
-    from .._schema.input_model import field_names, sole_input
-
-    if sole_input(parameters) is not None:
-        return _sole_argument(f"Tool function `{tool.__qualname__}`", signature, strict), None
-    fields = field_names(parameters)
-    plain = all(
-        is_plain(Annotated[each.annotation, each.default])
-        if isinstance(each.default, FieldInfo)
-        else is_plain(each.annotation)
-        for each in parameters
-    )
-    return Arguments(model(), strict=strict, is_plain=plain), fields
-
-
-def _check_input(place: str, signature: Signature, input_type: Any) -> None:
-    """Make sure that the one visible parameter is what `input=` says.
-
-    Raises:
-        ToolDefinitionError: Its type is another, or there are more parameters.
-    """
-    said = f"{place}: `input={type_name(input_type)}`"
-    if not signature.parameters:
-        raise ToolDefinitionError(
-            f"{said} names the type of the input, but no parameter is visible to the model. Give "
-            "one that type."
-        )
-    for parameter in signature.parameters:
-        annotation = parameter.annotation
-        # `Annotated[SearchArgs, Field(...)]` is `SearchArgs` to whoever wrote `input=SearchArgs`.
-        plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-        if plain != input_type:
-            raise ToolDefinitionError(
-                f"{said} is the whole input, but parameter `{parameter.name}` of type "
-                f"`{type_name(plain)}` is visible to the model as well. Hide it with "
-                f"`skip=({parameter.name!r},)`, or leave `input=` out."
-            )
-    from .._schema.input_model import sole_input
-
-    if sole_input(signature.parameters) is None:
-        raise ToolDefinitionError(
-            f"{said} is not the whole input of the function. Let one parameter, without a default, "
-            "have that type: a pydantic model, a dataclass or a `TypedDict`."
-        )
-
-
-def _sole_argument(place: str, signature: Signature, strict: bool) -> Arguments:
-    parameter = signature.parameters[0]
-    try:
-        return Arguments(parameter.annotation, strict=strict)
-    except NameError:
-        raise
-    except Exception as error:
-        raise ToolDefinitionError(
-            f"{place}: parameter `{parameter.name}` of type `{type_name(parameter.annotation)}` "
-            f"has no schema ({reason_of(error)}). Use types that pydantic knows."
-        ) from error
-
-
-def _local_names(tool: Any, frame: FrameType | None) -> dict[str, Any] | None:
+def _local_names(tool: Callable[..., object], frame: FrameType | None) -> dict[str, Any] | None:
     """Collect what annotations may name besides the module: the locals around the definition.
 
     Those of a class body count, and those of the function around it; those of a helper that only
@@ -369,7 +146,7 @@ class CallOf:
     def __get__(self, fn: None, owner: Any, /) -> Self: ...
     def __get__(self, fn: Any, owner: Any, /) -> Any:
         """Return the class of the calls; for `ToolFn` itself, this descriptor."""
-        return self if fn is None else fn._made().call_type
+        return self if fn is None else fn.__lutum_fn__().call_type
 
 
 class DecoratedFn(Settled, Generic[Params, Returned_co]):
@@ -389,7 +166,7 @@ class DecoratedFn(Settled, Generic[Params, Returned_co]):
         function: Callable[Params, Returned_co],
         options: ToolOptions,
         frame: FrameType | None,
-        input_type: Any = None,
+        input_type: object = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self._docstring = docstring = parse_docstring(function.__doc__)
@@ -398,13 +175,51 @@ class DecoratedFn(Settled, Generic[Params, Returned_co]):
         self._input_type = input_type
         # The frame is kept only if an annotation names what is defined later: by the time the tool
         # is used, its locals have that name.
-        place = f"Tool function `{self.__qualname__}`"
-        self._declared = Declared(place, functools.partial(self._make, frame))
+        self._place = f"Tool function `{self.__qualname__}`"
+        self._declared = Declared(self._place, functools.partial(self._make, frame))
 
-    def _make(self, frame: FrameType | None) -> ToolSpec[Any, Any]:
-        return fn_spec(self, frame)
+    def _make(self, frame: FrameType | None) -> AnySpec:
+        """Make the specification.
 
-    def _made(self) -> ToolSpec[Any, Any]:
+        Args:
+            frame: Where it was decorated, for annotations that name what is local there.
+
+        Raises:
+            ToolDefinitionError: The function cannot become a tool.
+            NameError: An annotation names what is not defined yet.
+        """
+        function, options = self.__wrapped__, self._options
+        names = _local_names(self, frame)
+        signature = read_signature(function, self._docstring, skip=options.skip, namespace=names)
+        if self._input_type is not None:
+            check_input(self._place, signature, self._input_type)
+        # `web_search` becomes `WebSearchInput`, and its calls `WebSearchInputCall`.
+        words = re.findall(r"[^\W_]+", function.__name__)
+        input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
+        model = ModelName(input_name, self.__module__, self.__qualname__)
+        arguments, fields = function_arguments(model, signature, strict=options.strict)
+        if fields is None:
+            input_name = arguments.type.__name__
+            # The class is described where it is: for the tool, or else for its input.
+            about = own_docstring(arguments.type)
+            if self._is_silent:
+                options = replace(options, description=about)
+            else:
+                arguments.about = about
+        declared = without_replies(self._place, signature.output)
+        output = Output(None if declared is REQUIRED or declared is Any else declared)
+        make: Any = FnSpec if self._input_type is None else ToolSpec
+        made: AnySpec = make(
+            definition=define(self._place, options, arguments=arguments, output=output),
+            origin=self,
+            arguments=arguments,
+            output=output,
+            invocation=Invocation(function, signature, fields),
+            named=(input_name, function.__module__, self.__qualname__),
+        )
+        return made
+
+    def _made(self) -> AnySpec:
         """Return the tool's specification.
 
         Raises:
@@ -412,7 +227,7 @@ class DecoratedFn(Settled, Generic[Params, Returned_co]):
         """
         return self._declared.spec()
 
-    def __lutum_bound__(self, method: MethodType) -> ToolSpec[Any, Any]:
+    def __lutum_bound__(self, method: MethodType) -> AnySpec:
         """Return the specification of the tool as a method of one instance.
 
         Raises:
@@ -443,7 +258,7 @@ class DecoratedFn(Settled, Generic[Params, Returned_co]):
 
     if not TYPE_CHECKING:
 
-        def __get__(self, obj: Any, owner: Any = None, /) -> Any:
+        def __get__(self, obj: object, owner: object = None, /) -> Any:
             return self if obj is None else MethodType(self, obj)
 
     @property
@@ -506,7 +321,7 @@ class ToolFn(DecoratedFn[Params, Returned_co]):
         ) -> ToolFn[Unbound, Returned]: ...
         @overload
         def __get__(self, obj: object, owner: type, /) -> Self: ...
-        def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
+        def __get__(self, obj: object, owner: object = None, /) -> Any: ...
         def __lutum_sent__(self) -> Callable[Params, Returned_co]: ...
 
     Call: ClassVar[CallOf] = CallOf()
@@ -556,7 +371,7 @@ class HidingFn(ToolFn[Params, Returned_co], Generic[Params, Returned_co, Out]):
         @overload
         def __get__(self, obj: object, owner: type, /) -> Self: ...
         def __get__(  # pyright: ignore[reportIncompatibleMethodOverride]
-            self, obj: Any, owner: Any = None, /
+            self, obj: object, owner: object = None, /
         ) -> Any: ...
 
 
@@ -588,7 +403,7 @@ class ModelFn(DecoratedFn[Params, Returned_co], Generic[Params, Returned_co, Inp
         ) -> ModelFn[Unbound, Returned, InputType, Out]: ...
         @overload
         def __get__(self, obj: object, owner: type, /) -> Self: ...
-        def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
+        def __get__(self, obj: object, owner: object = None, /) -> Any: ...
 
     @property
     def Input(self) -> type[InputType]:  # noqa: N802 - a class, named as one
@@ -737,7 +552,7 @@ def tool_fn(
     return decorate if fn is None else decorate(fn)
 
 
-def _check_function(function: Any, name: str | None) -> None:
+def _check_function(function: object, name: str | None) -> None:
     if isinstance(function, staticmethod):
         raise ToolDefinitionError(
             f"`@tool_fn` is above @staticmethod on `{function.__qualname__}`. Write "

@@ -7,14 +7,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from inspect import cleandoc
-from itertools import islice
 from types import SimpleNamespace
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
     Generic,
-    LiteralString,
     Self,
     TypeVar,
     Unpack,
@@ -23,24 +21,21 @@ from typing import (
     overload,
 )
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import BaseModel, ConfigDict, create_model
 
 from .._call.outcomes import without_replies
-from .._call.spec import ToolSpec
+from .._call.spec import AnySpec, ToolSpec
 from .._schema.arguments import Arguments
-from .._schema.definition import ToolDef, ToolOptions
-from .._schema.field_issues import path_of
+from .._schema.definition import ToolDef, ToolOptions, check_targets, define
+from .._schema.foreign import SchemaArguments, SchemaOutput
 from .._schema.input_model import check_fields, masked_args
 from .._schema.invocation import Invocation
 from .._schema.output import Output
-from .._schema.schema_check import additional, schema_checker, words_of
-from .._schema.secrets import Masking
 from .._schema.signature import annotations_of, has_signature, is_model, reason_of, type_name
-from .._text.json import is_array, parse_json, shorten
+from .._text.json import shorten
 from .._text.on_demand import ONCE
-from ..errors import FieldIssue, ToolDefinitionError
-from .tool_fn import Declared, check_targets, define
+from ..errors import ToolDefinitionError
+from .tool_fn import Declared
 
 if TYPE_CHECKING:
     from .._schema.capabilities import ToolCapabilities
@@ -117,11 +112,11 @@ def _is_base(model: type[BaseModel]) -> bool:
 
 def _generic(model: type) -> dict[str, Any]:
     """Return what pydantic knows of `Model[X]`, as its `origin`; empty for other classes."""
-    found: dict[str, Any] = model.__dict__.get("__pydantic_generic_metadata__", {})
+    found: dict[str, object] = model.__dict__.get("__pydantic_generic_metadata__", {})
     return found
 
 
-def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
+def find_spec(model: type[BaseModel]) -> AnySpec:
     """Return the specification of an input model.
 
     Raises:
@@ -129,7 +124,7 @@ def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
     """
     # From the class itself: a subclass of a tool inherits its attributes, and is not a tool before
     # it is declared as one.
-    own: ToolSpec[Any, Any] | Declared | None = model.__dict__.get(_OWN)
+    own: AnySpec | Declared | None = model.__dict__.get(_OWN)
     if own is not None:
         return own.spec() if isinstance(own, Declared) else own
     for base in model.__mro__[1:]:
@@ -145,7 +140,7 @@ def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
         )
     made = _declared(model, _NOT_GIVEN, ToolOptions()).spec()
     with ONCE:
-        kept: ToolSpec[Any, Any] = model.__dict__.get(_OWN, made)  # another thread may be quicker
+        kept: AnySpec = model.__dict__.get(_OWN, made)  # another thread may be quicker
         setattr(model, _OWN, kept)
     return kept
 
@@ -154,7 +149,7 @@ def _is_decorated(model: type) -> bool:
     return isinstance(model.__dict__.get(_OWN), Declared)
 
 
-def _declared(model: type[BaseModel], output: Any, options: ToolOptions) -> Declared:
+def _declared(model: type[BaseModel], output: object, options: ToolOptions) -> Declared:
     return Declared(f"Tool input `{model.__qualname__}`", partial(_spec, model, output, options))
 
 
@@ -165,10 +160,10 @@ def tool_input(
     *, output: Any = ..., **told: Unpack[ToldOfTool]
 ) -> Callable[[type[M]], type[M]]: ...
 def tool_input(
-    model: Any = None,
+    model: object = None,
     /,
     *,
-    output: Any = _NOT_GIVEN,
+    output: object = _NOT_GIVEN,
     name: str | None = None,
     description: str | None = None,
     title: str | None = None,
@@ -216,7 +211,7 @@ def tool_input(
         strict=strict,
     )
 
-    def decorate(model: Any) -> Any:
+    def decorate(model: object) -> Any:
         if not is_model(model):
             raise ToolDefinitionError(
                 f"`@tool_input` decorates pydantic models, not {shorten(model)}. For a function "
@@ -237,7 +232,7 @@ def tool_input(
     return decorate if model is None else decorate(model)
 
 
-def _spec(model: type[BaseModel], output_type: Any, options: ToolOptions) -> ToolSpec[Any, Any]:
+def _spec(model: type[BaseModel], output_type: object, options: ToolOptions) -> AnySpec:
     """Make the specification.
 
     Raises:
@@ -276,13 +271,13 @@ def _spec(model: type[BaseModel], output_type: Any, options: ToolOptions) -> Too
     )
 
 
-def _evaluated(place: str, model: type[BaseModel], output_type: Any) -> Any:
+def _evaluated(place: str, model: type[BaseModel], output_type: object) -> Any:
     """Evaluate what is written as a string in an output type, if the model's module knows it."""
     if output_type is None:
         return type(None)
     if output_type is _NOT_GIVEN or isinstance(output_type, type):
         return output_type
-    carrier: Any = SimpleNamespace(__annotations__={"output": output_type})
+    carrier: object = SimpleNamespace(__annotations__={"output": output_type})
     names = vars(sys.modules[model.__module__])
     try:
         return get_type_hints(carrier, globalns=names, include_extras=True)["output"]
@@ -295,7 +290,7 @@ def _evaluated(place: str, model: type[BaseModel], output_type: Any) -> Any:
         ) from error
 
 
-def _declared_output(model: type[BaseModel], meaning: Mapping[Any, Any] = {}) -> Any:
+def _declared_output(model: type[BaseModel], meaning: Mapping[object, object] = {}) -> Any:
     """Find `Out` of `ToolInput[Out]` among the bases, through generic classes between.
 
     Args:
@@ -339,129 +334,13 @@ def _snake_case(name: str) -> str:
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
 
 
-class SchemaArguments(Arguments):
-    """Decode a dict and check it against a JSON schema.
-
-    Raises:
-        MissingExtraError: The package `jsonschema` is not installed.
-        ToolDefinitionError: The schema is not valid JSON schema.
-    """
-
-    def __init__(self, definition: ToolDef) -> None:
-        super().__init__(dict[str, Any])
-        self._schema = definition.input_schema
-        self._name = definition.name
-        self._checker = schema_checker(f"the arguments of tool {definition.name!r}", self._schema)
-        parse = self.validate_json
-        # On the instance, where other inputs have pydantic's own function: `ToolSpec.validate_json`
-        # is a copy of that, so a method of the class would not be called. Keys are looked at here,
-        # for a schema that takes any others takes a stand-in as one of these.
-        self.validate_json = lambda text: self._checked(self.own_keys(parse(text))[0])
-
-    def check(self, value: Any, *, by_name: bool = False) -> Any:
-        """Validate a dict that a program made."""
-        return self._checked(super().check(value, by_name=by_name))
-
-    def _checked(self, value: Any) -> Any:
-        # Raised as pydantic's error: the rest of the library reads that, masks secrets in it and
-        # tells the model what is wrong.
-        details = list(islice(self._details(self._checker.iter_errors(value)), _MAX_DETAILS))
-        if details:
-            raise ValidationError.from_exception_data(self._name, details, "json")
-        return value
-
-    def _details(self, errors: Any) -> Iterator[InitErrorDetails]:
-        seen: set[Any] = set()
-        for error in errors:
-            loc = tuple(error.absolute_path)
-            value = error.instance
-            if error.validator == "required" and is_array(error.validator_value):
-                # One error comes for each missing name, but none says which.
-                for name in error.validator_value:
-                    if name not in value and (*loc, name) not in seen:
-                        seen.add((*loc, name))
-                        yield {"type": "missing", "loc": (*loc, name), "input": value}
-            elif error.validator == "additionalProperties":
-                for name in additional(value, error.schema):
-                    kind = PydanticCustomError("extra_forbidden", "there is no such field")
-                    yield {"type": kind, "loc": (*loc, name), "input": value[name]}
-            else:
-                # The message goes in as an argument: in a template, its braces would be filled in.
-                said = {"text": error.message}
-                kind = PydanticCustomError(_expects_container(error), "{text}", said)
-                yield {"type": kind, "loc": loc, "input": value}
-
-    def to_data(self, value: Any) -> Any:
-        """Return the dict as it is."""
-        return value
-
-    def _plain(self, value: Any, **_: Any) -> Any:
-        return value
-
-
-_MAX_DETAILS = 100
-"""Faults that are looked for at most: of an array of a thousand wrong entries, a few will do."""
-
-
-def _expects_container(error: Any) -> LiteralString:
-    """Name the failure as pydantic would, so that a container sent as a string can be coerced."""
-    kinds = _types_wanted(error)
-    if not kinds or "string" in kinds:
-        return "json_schema"
-    if "array" in kinds:
-        return "list_type"
-    return "dict_type" if "object" in kinds else "json_schema"
-
-
-def _types_wanted(error: Any) -> list[str]:
-    """List the types that would have been right; none if something else is wrong."""
-    if error.validator == "type":
-        wanted = error.validator_value
-        return [wanted] if isinstance(wanted, str) else list(wanted)
-    if error.validator not in ("anyOf", "oneOf"):
-        return []
-    # A fault with a path is inside of a value, so that branch of the `anyOf` accepts the type. The
-    # type is wrong only if every branch refuses the type itself.
-    branches = [[] if one.relative_path else _types_wanted(one) for one in error.context]
-    return [kind for kinds in branches for kind in kinds] if all(branches) else []
-
-
-class SchemaOutput(Output):
-    """Encode an output, and check it against a JSON schema if its tool declares one."""
-
-    __slots__ = ("_checker", "_hides")
-
-    def __init__(self, definition: ToolDef) -> None:
-        super().__init__(None)
-        schema = definition.output_schema
-        what = f"the output of tool {definition.name!r}"
-        self._checker = None if schema is None else schema_checker(what, schema)
-        self._hides = Masking(schema or {}).found
-
-    def encode(self, tool: str, value: Any) -> str:
-        """Return the output as JSON text.
-
-        Raises:
-            ToolOutputError: It does not fit the schema, or has no JSON form.
-        """
-        text = super().encode(tool, value)
-        errors = () if self._checker is None else self._checker.iter_errors(parse_json(text))
-        issues = tuple(
-            FieldIssue(path_of(each.absolute_path), words_of(each, self._hides))
-            for each in islice(errors, _MAX_DETAILS)
-        )
-        if issues:
-            raise self._refuse(tool, issues, "does not fit its output schema")
-        return text
-
-
 class SchemaTool:
     """The origin of a tool of a definition: a call that is unpickled makes the tool again of it."""
 
     def __init__(self, definition: ToolDef) -> None:
         self.definition = definition
 
-    def __lutum_tool__(self) -> ToolSpec[Any, Any]:
+    def __lutum_tool__(self) -> AnySpec:
         return spec_from_definition(self.definition)
 
 
@@ -480,8 +359,8 @@ def _invocation(definition: ToolDef, function: Any) -> Invocation:
 
 
 def spec_from_definition(
-    definition: ToolDef, function: Callable[..., Any] | None = None, *, is_checked: bool = False
-) -> ToolSpec[Any, Any]:
+    definition: ToolDef, function: Callable[..., object] | None = None, *, is_checked: bool = False
+) -> AnySpec:
     """Make a tool of a definition.
 
     Args:

@@ -6,16 +6,17 @@ import builtins
 import copyreg
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property
 from inspect import CO_VARARGS, unwrap
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Never, NoReturn, Union
 
 from .._call.selector import AnySelector, Selector, selector_type
-from .._call.spec import PLAIN, UNSET, Condition, MemberOptions, ToolSpec
+from .._call.spec import PLAIN, UNSET, AnySpec, Condition, MemberOptions
+from .._schema.definition import check_names
 from .._text.display import Displayed, Listing
 from .._text.escaping import did_you_mean, escape_unprintable, names_for_message, quoted
 from .._text.json import shorten
-from .._text.names import is_plain, is_sendable, stand_in
 from .._text.on_demand import ONCE
 from ..errors import MisuseError, ToolDefinitionError, UnknownToolError
 from .hook_names import HOOK_SET_NAMES, generated_names
@@ -34,7 +35,7 @@ class ToolMember:
 
     __slots__ = ("options", "spec")
 
-    def __init__(self, spec: ToolSpec[Any, Any], options: MemberOptions) -> None:
+    def __init__(self, spec: AnySpec, options: MemberOptions) -> None:
         own = spec.definition.timeout
         if options.timeout is UNSET and own is not None:  # the tool's own wins over its group's
             options = options.inside(MemberOptions(timeout=own))
@@ -49,7 +50,7 @@ class GroupMember(NamedTuple):
     options: MemberOptions
 
 
-def rules_of(function: Any) -> tuple[Rule, ...]:
+def rules_of(function: object) -> tuple[Rule, ...]:
     """Return the rule of a group or class, if it has one.
 
     Raises:
@@ -69,7 +70,7 @@ class ToolsetBody(dict[str, Any]):
         super().__init__()
         self.toolset = toolset
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: object) -> None:
         if isinstance(self.get(key), ToolMember | GroupMember):
             raise ToolDefinitionError(
                 f"Toolset `{self.toolset}`: `{key}` is already declared as a member. Give the "
@@ -103,7 +104,7 @@ class ToolsetBody(dict[str, Any]):
 
 
 def read_body(
-    name: str, body: dict[str, Any], *, root: type, own: Collection[str]
+    name: str, body: dict[str, object], *, root: type, own: Collection[str]
 ) -> dict[str, ToolMember | GroupMember]:
     """Take the members out of the body of a class.
 
@@ -221,6 +222,130 @@ def is_reserved(key: str, root: type) -> bool:
     return hasattr(root, key) or key in HOOK_SET_NAMES
 
 
+class Members:
+    """Hold the members of a toolset, and what follows from them.
+
+    Args:
+        toolset: The toolset.
+        by_key: Its members by their names in the body.
+        selectors: The tools of all paths, in the order of declaration.
+        options: What is said about all members, in the head of the class or of one that it inherits
+            from.
+
+    Attributes:
+        by_name: The tools by their names on the wire: a flat list, whatever is nested, as in
+            `{"find": App.find, "crm_find": App.data.crm.find}`.
+        origin: The toolset that it is a bound view of; itself if it is none.
+        path: Where the view stands in the outermost toolset.
+        call_type: The class of its calls, once somebody asked.
+        policy_base: The base class of its policies, once somebody asked.
+        rebuild: Returns what pickle makes the class of again; None for one that has a place.
+        caps_results: Whether some tool has a cap on its results.
+        needs_review: Whether some tool has rules, or may need an approval.
+
+    Raises:
+        ToolDefinitionError: Two tools have one name.
+    """
+
+    def __init__(
+        self,
+        toolset: ToolsetMeta,
+        by_key: Mapping[str, Selector | ToolsetMeta],
+        selectors: tuple[Selector, ...],
+        options: MemberOptions,
+    ) -> None:
+        self.toolset = toolset
+        self.by_key = by_key
+        self.selectors = selectors
+        self.options = options
+        self.by_name: dict[str, Selector] = {}
+        self.origin = toolset
+        self.path: tuple[str, ...] = ()
+        self.call_type: type | None = None
+        self.policy_base: type | None = None
+        self.rebuild: Callable[[], tuple[object, ...]] | None = None
+        self.caps_results = any(e.options.result_cap not in (None, UNSET) for e in selectors)
+        self.needs_review = any(each.needs_review for each in selectors)
+        for selector in selectors:
+            other = self.by_name.setdefault(selector.name, selector)
+            if other is not selector:
+                raise ToolDefinitionError(
+                    f"Toolset `{toolset.__qualname__}`: {'.'.join(other.path)} and "
+                    f"{'.'.join(selector.path)} are both called {selector.name!r} on the wire. "
+                    "Rename one where it is declared, as in `@tool_fn(name=...)`, or nest one "
+                    "under `toolset(..., prefix=...)`."
+                )
+
+    @cached_property
+    def offer(self) -> Offer:
+        """What the toolset offers."""
+        from .offer import Offer
+
+        return Offer(self)
+
+    def named(self, name: str) -> Selector:
+        """Return the tool of a wire name.
+
+        Raises:
+            UnknownToolError: There is none.
+        """
+        if not isinstance(name, str):
+            raise self._no_member(name)
+        found = self.by_name.get(name)
+        if found is None:
+            raise self.unknown(name)
+        return found
+
+    def find(self, named: AnySelector | str) -> tuple[Selector, ...]:
+        """Find every member that a selector or wire name stands for; see `Toolset.select`."""
+        if isinstance(named, str):
+            return (self.named(named),)
+        # Nearly every selector is the toolset's own, and is its own answer.
+        if named in self.toolset:
+            return (self.by_name[named.name],)
+        # `Data.find` is not a member of `App`, but stands for `App.users.find` and
+        # `App.orders.find`, where `Data` is nested twice.
+        found = tuple(own for own in self.selectors if own._leads_to(named))
+        if not found:
+            raise self._no_member(named)
+        return found
+
+    def find_all(self, named: AnySelector | str | type) -> tuple[Selector, ...]:
+        """Do as `find` does; for a toolset, find every member that its tools stand for."""
+        if isinstance(named, ToolsetMeta):
+            return tuple(own for inner in named for own in self.find(inner))
+        return self.find(named)  # type: ignore[arg-type]
+
+    def unknown(self, name: str, *, by_model: bool = False) -> UnknownToolError:
+        """Make the error for an unknown tool; a model is not told about what is deferred."""
+        deferred = self.offer.deferred.by_name if by_model else ()
+        known = [each for each in self.by_name if each not in deferred]
+        near = did_you_mean(name, known)
+        hint = f" Did you mean {quoted(near)}?" if near else ""
+        return UnknownToolError(
+            f"{self.toolset.__qualname__} has no tool {shorten(name)}.{hint} It has "
+            f"{names_for_message(known)}.",
+            name=name,
+            suggestion=near,
+        )
+
+    def _no_member(self, given: object) -> UnknownToolError:
+        what = "is no member of" if isinstance(given, AnySelector) else "is no selector of"
+        if isinstance(given, ToolsetMeta):
+            what = "is a whole toolset; name one tool of it. It is no selector of"
+        return UnknownToolError(
+            f"{shorten(given)} {what} {self.toolset.__qualname__}, nor the name of one. It has "
+            f"{names_for_message('.'.join(selector.path) for selector in self.selectors)}.",
+            name=str(getattr(given, "name", given)),
+        )
+
+
+def members_of(toolset: Any) -> Members:
+    """Return what a toolset knows of itself."""
+    members: Members = toolset._members
+    return members
+
+
 # A metaclass, because a toolset is used as a class (`for selector in AppTools`,
 # `AppTools.data.find`), and type checkers then know each member from the body. An object with the
 # same methods would have no types for its members.
@@ -230,31 +355,17 @@ class ToolsetMeta(Displayed, type):
     _root: ClassVar[ToolsetMeta]
     """`Toolset` itself, of which every toolset is a subclass."""
 
-    _members: dict[str, Selector[Any, Any] | ToolsetMeta]
-    _selectors: tuple[Selector[Any, Any], ...]
-    _by_name: dict[str, Selector[Any, Any]]
-    _origin: ToolsetMeta
-    _path: tuple[str, ...]
-    _made_offer: Offer | None
-    _made_calls: type | None
-    _hooks: type | None
-    _rebuild: Callable[[], tuple[Any, ...]] | None
-    _caps_results: bool
-    """Whether some tool has a cap on its results."""
-    _needs_review: bool
-    """Whether some tool has rules, or may need an approval."""
-    _whole: MemberOptions
-    """What is said about all members, in the head of the class or of one that it inherits from."""
+    _members: Members
 
     @classmethod
-    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> ToolsetBody:
+    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: object) -> ToolsetBody:
         return ToolsetBody(name)
 
     def __new__(
         mcs,
         name: str,
         bases: tuple[type, ...],
-        body: dict[str, Any],
+        body: dict[str, object],
         *,
         result_cap: ResultCap | None = UNSET,
         timeout: float | None = UNSET,
@@ -266,11 +377,10 @@ class ToolsetMeta(Displayed, type):
             mcs._root = root
             # `type.__setattr__` throughout: the metaclass's own refuses every assignment.
             type.__setattr__(root, "Selector", AnySelector)
-            type.__setattr__(root, "_whole", PLAIN)
-            _settle(root, {}, (), None)
+            type.__setattr__(root, "_members", Members(root, {}, (), PLAIN))
             return root
         for base in bases:
-            if isinstance(base, ToolsetMeta) and base._members:
+            if isinstance(base, ToolsetMeta) and members_of(base).by_key:
                 raise ToolDefinitionError(
                     f"Toolset `{name}` inherits from `{base.__qualname__}`, which has members. "
                     f"Nest it instead: `inner = toolset({base.__name__})`."
@@ -283,90 +393,30 @@ class ToolsetMeta(Displayed, type):
             needs_approval=needs_approval,
             rules=rules_of(rule),
         )
-        if own != PLAIN:
-            type.__setattr__(made, "_whole", own.inside(made._whole))
-        _bind(made, declared)
+        _bind(made, declared, own.inside(members_of(made).options))
         return made
-
-    @property
-    def _offer(cls) -> Offer:
-        """What it offers, worked out when it is first asked for."""
-        if cls._made_offer is None:
-            from .offer import Offer
-
-            made = Offer(cls, cls._selectors)
-            type.__setattr__(cls, "_made_offer", made)
-            return made
-        return cls._made_offer
 
     # Like an enum.
 
-    def __iter__(cls) -> Iterator[Selector[Any, Any]]:
-        return iter(cls._selectors)
+    def __iter__(cls) -> Iterator[Selector]:
+        return iter(cls._members.selectors)
 
-    def __reversed__(cls) -> Iterator[Selector[Any, Any]]:
-        return iter(cls._selectors[::-1])
+    def __reversed__(cls) -> Iterator[Selector]:
+        return iter(cls._members.selectors[::-1])
 
     def __len__(cls) -> int:
-        return len(cls._selectors)
+        return len(cls._members.selectors)
 
     def __bool__(cls) -> bool:
         return True
 
     def __contains__(cls, item: object) -> bool:
         if isinstance(item, str):
-            return item in cls._by_name
-        return isinstance(item, AnySelector) and cls._by_name.get(item.name) is item
+            return item in cls._members.by_name
+        return isinstance(item, AnySelector) and cls._members.by_name.get(item.name) is item
 
-    def __getitem__(cls, name: str) -> Selector[Any, Any]:
-        found = cls._by_name.get(name) if isinstance(name, str) else None
-        if found is None:
-            raise cls._unknown(name) if isinstance(name, str) else cls._no_member(name)
-        return found
-
-    def _find(cls, named: AnySelector | str) -> tuple[Selector[Any, Any], ...]:
-        """Find every member that a selector or wire name stands for; see `Toolset.select`."""
-        if isinstance(named, str):
-            return (cls[named],)
-        # Nearly every selector is the toolset's own, and is its own answer.
-        if named in cls:
-            mine: Any = named
-            return (mine,)
-        # `Data.find` is not a member of `App`, but stands for `App.users.find` and
-        # `App.orders.find`, where `Data` is nested twice.
-        found = tuple(own for own in cls._selectors if own._leads_to(named))
-        if not found:
-            raise cls._no_member(named)
-        return found
-
-    def _find_all(cls, named: AnySelector | str | type[Any]) -> tuple[Selector[Any, Any], ...]:
-        """Do as `_find` does; for a toolset, find every member that its tools stand for."""
-        if isinstance(named, ToolsetMeta):
-            return tuple(own for inner in named for own in cls._find(inner))
-        return cls._find(named)  # type: ignore[arg-type]
-
-    def _unknown(cls, name: str, *, by_model: bool = False) -> UnknownToolError:
-        """Make the error for an unknown tool; a model is not told about what is deferred."""
-        deferred = cls._offer.deferred.by_name if by_model else ()
-        known = [each for each in cls._by_name if each not in deferred]
-        near = did_you_mean(name, known)
-        hint = f" Did you mean {quoted(near)}?" if near else ""
-        return UnknownToolError(
-            f"{cls.__qualname__} has no tool {shorten(name)}.{hint} It has "
-            f"{names_for_message(known)}.",
-            name=name,
-            suggestion=near,
-        )
-
-    def _no_member(cls, given: object) -> UnknownToolError:
-        what = "is no member of" if isinstance(given, AnySelector) else "is no selector of"
-        if isinstance(given, ToolsetMeta):
-            what = "is a whole toolset; name one tool of it. It is no selector of"
-        return UnknownToolError(
-            f"{shorten(given)} {what} {cls.__qualname__}, nor the name of one. It has "
-            f"{names_for_message('.'.join(selector.path) for selector in cls)}.",
-            name=str(getattr(given, "name", given)),
-        )
+    def __getitem__(cls, name: str) -> Selector:
+        return cls._members.named(name)
 
     if not TYPE_CHECKING:  # else every misspelt name would have a type
 
@@ -376,15 +426,15 @@ class ToolsetMeta(Displayed, type):
             known = {key: key for key in dir(cls) if not key.startswith("_")}
             # Members, what every class has, and the tools of nested toolsets by their last name:
             # who writes `App.find` is shown `App.data.find`.
-            known |= {key: key for key in cls._members}
-            for selector in cls._selectors:
+            known |= {key: key for key in cls._members.by_key}
+            for selector in cls._members.selectors:
                 known.setdefault(selector.path[-1], ".".join(selector.path))
             near = did_you_mean(name, known)
             hint = f" Did you mean `{cls.__qualname__}.{known[near]}`?" if near else ""
             # With a name alone, Python adds no suggestion of its own.
             raise AttributeError(
                 f"{cls.__qualname__} has no `{name}`.{hint} Its members: "
-                f"{names_for_message(cls._members)}.",
+                f"{names_for_message(cls._members.by_key)}.",
                 name=name,
             )
 
@@ -415,11 +465,11 @@ class ToolsetMeta(Displayed, type):
     def _listing(cls) -> Listing:
         from .display import toolset_listing
 
-        return toolset_listing(cls.__qualname__, cls._selectors)
+        return toolset_listing(cls.__qualname__, cls._members.selectors)
 
     def __repr__(cls) -> str:
         shown = ", ".join(
-            f"{'.'.join(selector.path)}{_state_of(selector)}" for selector in cls._selectors
+            f"{'.'.join(selector.path)}{_state_of(selector)}" for selector in cls._members.selectors
         )
         return f"<toolset {cls.__qualname__}: {escape_unprintable(shown) or 'no tools'}>"
 
@@ -430,14 +480,15 @@ def _state_of(selector: AnySelector) -> str:
     return " (off)" if selector.is_off else ""
 
 
-def _calls(toolset: ToolsetMeta) -> Any:
+def _calls(toolset: ToolsetMeta) -> type:
     """The class of the calls of all tools; pydantic reads and writes them as tagged JSON."""
+    members = members_of(toolset)
     with ONCE:
-        if toolset._made_calls is None:
+        if members.call_type is None:
             from .call_type import calls_type
 
-            type.__setattr__(toolset, "_made_calls", calls_type(toolset))
-    return toolset._made_calls
+            members.call_type = calls_type(toolset)
+    return members.call_type
 
 
 def _handled_union(toolset: ToolsetMeta) -> Any:
@@ -446,15 +497,15 @@ def _handled_union(toolset: ToolsetMeta) -> Any:
     return Union[tuple(s.spec.handled_type for s in toolset) or (HandledCall,)]  # noqa: UP007
 
 
-def _policy_base(toolset: ToolsetMeta) -> Any:
+def _policy_base(toolset: ToolsetMeta) -> type:
     """The base class of policies: classes with methods such as `<member>_hook`."""
-    origin = toolset._origin
+    members = members_of(members_of(toolset).origin)
     with ONCE:
-        if origin._hooks is None:
+        if members.policy_base is None:
             from .hook_names import policy_base
 
-            type.__setattr__(origin, "_hooks", policy_base(origin))
-    return origin._hooks
+            members.policy_base = policy_base(members)
+    return members.policy_base
 
 
 # Attached here and not in the class: type checkers are to see the types that `Toolset` declares for
@@ -463,14 +514,14 @@ for _name, _made in (("Call", _calls), ("Handled", _handled_union), ("Hooks", _p
     setattr(ToolsetMeta, _name, property(_made))
 
 
-_OWN = frozenset(ToolsetMeta.__annotations__) - {"_root"} | {"_offer"}
+_OWN = frozenset({"_members"})
 
 
 def make_toolset(
     name: str,
     declared: Mapping[str, ToolMember | GroupMember],
     *,
-    rebuild: Callable[[], tuple[Any, ...]],
+    rebuild: Callable[[], tuple[object, ...]],
 ) -> ToolsetMeta:
     """Make a toolset of members whose names need not be Python names.
 
@@ -484,16 +535,18 @@ def make_toolset(
     """
     body = {"__module__": __name__, "__qualname__": name}
     made: ToolsetMeta = type.__new__(ToolsetMeta, name, (ToolsetMeta._root,), body)
-    _bind(made, declared)
-    type.__setattr__(made, "_rebuild", rebuild)
+    _bind(made, declared, PLAIN)
+    members_of(made).rebuild = rebuild
     return made
 
 
 # With `class App: data = toolset(Data)` and `Data.crm = toolset(Crm)` the views have the paths
 # ("data",) and ("data", "crm"), and all selectors are numbered in App's order of declaration.
-def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) -> None:
+def _bind(
+    owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember], options: MemberOptions
+) -> None:
     """Give a new toolset its selectors and the bound views of what it nests."""
-    counter: list[Selector[Any, Any]] = []
+    counter: list[Selector] = []
     make = selector_type(owner)
     type.__setattr__(owner, "Selector", make)
 
@@ -501,9 +554,9 @@ def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) 
         members: Mapping[str, ToolMember | GroupMember | AnySelector | ToolsetMeta],
         path: tuple[str, ...],
         around: MemberOptions,
-    ) -> dict[str, Selector[Any, Any] | ToolsetMeta]:
+    ) -> dict[str, Selector | ToolsetMeta]:
         """Bind the members of a class body, or of an inner toolset, to a path of the outer one."""
-        found: dict[str, Selector[Any, Any] | ToolsetMeta] = {}
+        found: dict[str, Selector | ToolsetMeta] = {}
         for key, member in members.items():
             place = (*path, key)
             if isinstance(member, ToolsetMeta):
@@ -535,89 +588,35 @@ def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) 
         }
         made: ToolsetMeta = type.__new__(ToolsetMeta, path[-1], (inner,), body)
         type.__setattr__(made, "Selector", selector_type(made, make))
-        members = bound(inner._members, path, options)
-        _settle(made, members, tuple(counter[start:]), inner._origin)
-        type.__setattr__(made, "_path", path)
+        own = members_of(inner)
+        by_key = bound(own.by_key, path, options)
+        members = Members(made, by_key, tuple(counter[start:]), own.options)
+        members.path, members.origin = path, own.origin
+        _settle(members)
         return made
 
-    members = bound(declared, (), owner._whole)
-    _settle(owner, members, tuple(counter), None)
+    members = Members(owner, bound(declared, (), options), tuple(counter), options)
+    paths = {name: ".".join(each.path) for name, each in members.by_name.items()}
+    check_names(f"Toolset `{owner.__qualname__}`", paths)
+    _settle(members)
 
 
-# `_by_name` has the tools of all paths, as `{"find": App.find, "crm_find": App.data.crm.find}`: the
-# model sees one flat list of names, whatever is nested.
-def _settle(
-    toolset: ToolsetMeta,
-    members: dict[str, Selector[Any, Any] | ToolsetMeta],
-    selectors: tuple[Selector[Any, Any], ...],
-    origin: ToolsetMeta | None,
-) -> None:
-    by_name: dict[str, Selector[Any, Any]] = {}
-    for selector in selectors:
-        # Whatever their paths: the model sees one list of names.
-        other = by_name.setdefault(selector.name, selector)
-        if other is not selector:
-            raise ToolDefinitionError(
-                f"Toolset `{toolset.__qualname__}`: {'.'.join(other.path)} and "
-                f"{'.'.join(selector.path)} are both called {selector.name!r} on the wire. Rename "
-                "one where it is declared, as in `@tool_fn(name=...)`, or nest one under "
-                "`toolset(..., prefix=...)`."
-            )
-    if origin is None:
-        _check_names(toolset.__qualname__, by_name)
-    values: dict[str, Any] = {
-        "_members": members,
-        "_selectors": selectors,
-        "_by_name": by_name,
-        "_origin": origin or toolset,
-        "_path": (),
-        "_hooks": None,
-        "_rebuild": None,
-        "_caps_results": any(each.options.result_cap not in (None, UNSET) for each in selectors),
-        "_needs_review": any(each.needs_review for each in selectors),
-        "_made_offer": None,
-        "_made_calls": None,
-    }
-    # Set as attributes of the class itself, so that a member is found without `__getattr__`, and a
-    # type checker and the program see the same. A tool made at run time may have any name: if an
-    # attribute cannot have it, the tool is found by `[]`.
-    values |= {
+# Set as attributes of the class itself, so that a member is found without `__getattr__`, and a type
+# checker and the program see the same. A tool made at run time may have any name: if an attribute
+# cannot have it, the tool is found by `[]`.
+def _settle(members: Members) -> None:
+    values: dict[str, object] = {
         key: member
-        for key, member in members.items()
+        for key, member in members.by_key.items()
         if key.isidentifier() and not (key.startswith("_") or is_reserved(key, ToolsetMeta._root))
     }
-    for name, value in values.items():
-        type.__setattr__(toolset, name, value)
-
-
-def _check_names(toolset: str, by_name: Mapping[str, Selector[Any, Any]]) -> None:
-    """Refuse names that cannot be sent, and two tools that could go out under one name.
-
-    Raises:
-        ToolDefinitionError: A name is empty or holds a control or half of a surrogate pair, or the
-            stand-in of one tool's name is the name, or the stand-in, of another.
-    """
-    made: dict[str, str] = {}
-    for name, selector in by_name.items():
-        if is_plain(name):
-            continue
-        place = f"Toolset `{toolset}`: the name {shorten(name)} of {'.'.join(selector.path)}"
-        if not is_sendable(name):
-            raise ToolDefinitionError(
-                f"{place} is empty, or holds a control or half of a surrogate pair. Give the tool "
-                "another, as in `@tool_fn(name=...)`."
-            )
-        goes_out = stand_in(name)
-        other = goes_out if goes_out in by_name else made.setdefault(goes_out, name)
-        if other != name:
-            raise ToolDefinitionError(
-                f"{place} goes out as {goes_out!r} if a provider refuses it, and so does or is "
-                f"the name {shorten(other)} of {'.'.join(by_name[other].path)}. Rename one."
-            )
+    for name, value in {**values, "_members": members}.items():
+        type.__setattr__(members.toolset, name, value)
 
 
 def _reduce(toolset: ToolsetMeta) -> Any:
-    return toolset.__qualname__ if toolset._rebuild is None else toolset._rebuild()
+    rebuild = members_of(toolset).rebuild
+    return toolset.__qualname__ if rebuild is None else rebuild()
 
 
 copyreg.pickle(ToolsetMeta, _reduce)

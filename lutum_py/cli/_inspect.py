@@ -60,7 +60,7 @@ def report_on(toolset: type[Toolset], reference: str) -> dict[str, Any]:
         "format": "lutum_py.inspect",
         "version": 1,
         "toolset": reference,
-        "name": toolset._origin.__qualname__,
+        "name": toolset._members.origin.__qualname__,
         "description": (toolset.__doc__ or "").strip(),
         "tools": tools,
         "groups": [_reported_group(path, group) for path, group in groups.items()],
@@ -92,7 +92,7 @@ def _groups(toolset: type[Toolset], around: str) -> Iterator[tuple[str, type[Too
 def _reported_group(path: str, group: type[Toolset]) -> dict[str, Any]:
     return {
         "path": path,
-        "name": group._origin.__qualname__,
+        "name": group._members.origin.__qualname__,
         "description": (group.__doc__ or "").strip(),
         "on": any(not selector.is_off for selector in group),
         "deferred": any(selector.is_deferred for selector in group),

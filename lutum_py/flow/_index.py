@@ -19,7 +19,7 @@ from .._text.json import compact_json, is_array, is_object, parse_json, sendable
 from ..errors import MisuseError
 from ..schemas import branches, localized, meant_by_name, types_in
 from ..turns import TranscriptItem
-from ..typing import AnySelector, JsonSchema, Named
+from ..typing import AnySelector, JsonSchema
 
 Path = tuple[str, ...]
 """A place: names, `ITEMS` for each item, `KEYS` for each key."""
@@ -184,7 +184,7 @@ class Edge:
     """
 
     kind: Literal["user", "output", "argument"]
-    tools: tuple[Named, ...] = ()
+    tools: tuple[AnySelector | str, ...] = ()
     path: str = ""
     named: str | None = None
     part: bool = False
@@ -204,7 +204,9 @@ USER: Final = Edge("user", part=True)
 """What the messages of user, developer and system say, and no ephemeral one."""
 
 
-def output(*tools: Named, path: str = "", named: str | None = None, part: bool = False) -> Edge:
+def output(
+    *tools: AnySelector | str, path: str = "", named: str | None = None, part: bool = False
+) -> Edge:
     """Let a value come from a place in outputs of successful calls.
 
     Args:
@@ -221,7 +223,7 @@ def output(*tools: Named, path: str = "", named: str | None = None, part: bool =
     return Edge("output", tools, path, named, part)
 
 
-def argument(*tools: Named, path: str) -> Edge:
+def argument(*tools: AnySelector | str, path: str) -> Edge:
     """Let a value come from an argument of an earlier call that succeeded.
 
     Args:

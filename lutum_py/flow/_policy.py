@@ -15,7 +15,7 @@ from .._text.json import copy_json, cut, is_number, is_whole, shorten
 from ..errors import HookError, MisuseError, UnknownToolError
 from ..schemas import MASK
 from ..turns import read_within
-from ..typing import AnySelector, CallGate, HasTranscript, Named
+from ..typing import AnySelector, CallGate, HasTranscript
 from ._index import (
     UNSAID,
     USER,
@@ -251,7 +251,7 @@ class Policy(Settled):
         self._otherwise = otherwise
         self._rules: dict[str, Rules] = {each.name: UNSAID for each in self._toolset}
 
-    def trust(self, *tools: Named) -> None:
+    def trust(self, *tools: AnySelector | str) -> None:
         """Say that nobody from outside writes what these tools give.
 
         Raises:
@@ -259,7 +259,7 @@ class Policy(Settled):
         """
         self._change(tools, trusted=True)
 
-    def private(self, *tools: Named, readers: Iterable[str] = ()) -> None:
+    def private(self, *tools: AnySelector | str, readers: Iterable[str] = ()) -> None:
         """Say who may read what these tools give: nobody else, if no readers are named.
 
         Raises:
@@ -268,7 +268,7 @@ class Policy(Settled):
         """
         self._change(tools, readers=Labels(readers=readers).readers)
 
-    def fill(self, tool: Named, parameters: str | Iterable[str], *edges: Edge) -> None:
+    def fill(self, tool: AnySelector | str, parameters: str | Iterable[str], *edges: Edge) -> None:
         """Let values at places of a tool's arguments come only from these edges.
 
         Args:
@@ -289,7 +289,7 @@ class Policy(Settled):
             self._change([name], fills={**fills, path: (*fills.get(path, ()), *found)})
 
     def text(
-        self, tool: Named, parameters: str | Iterable[str], *edges: Edge, run: int = 5
+        self, tool: AnySelector | str, parameters: str | Iterable[str], *edges: Edge, run: int = 5
     ) -> None:
         """Let prose contain only links from these edges, and no words of an untrusted result.
 
@@ -310,7 +310,7 @@ class Policy(Settled):
         for name, path in self._places(tool, parameters):
             self._change([name], texts={**self._rules[name].texts, path: (found, run)})
 
-    def sink(self, tool: Named, *to: str) -> None:
+    def sink(self, tool: AnySelector | str, *to: str) -> None:
         """Let private data go only to its readers.
 
         Args:
@@ -326,7 +326,7 @@ class Policy(Settled):
             paths = [path for name, path in places if name == each.name]
             self._change([each], sinks=(*(self._rules[each.name].sinks or ()), *paths))
 
-    def clean(self, tool: Named) -> None:
+    def clean(self, tool: AnySelector | str) -> None:
         """Ask about each call of a tool, once anything untrusted was read.
 
         Raises:
@@ -371,17 +371,19 @@ class Policy(Settled):
                     )
         return FlowGate(transcript, self._toolset, dict(self._rules), self._otherwise)
 
-    def _find(self, named: Named) -> tuple[AnySelector, ...]:
+    def _find(self, named: AnySelector | str) -> tuple[AnySelector, ...]:
         try:
             return self._toolset.select(named)
         except UnknownToolError as error:
             raise HookError(f"A policy names a tool that is not there: {error}") from error
 
-    def _change(self, tools: Iterable[Named], **changes: Any) -> None:
+    def _change(self, tools: Iterable[AnySelector | str], **changes: Any) -> None:
         for name in [each.name for tool in tools for each in self._find(tool)]:
             self._rules[name] = self._rules[name]._replace(**changes)
 
-    def _places(self, tool: Named, parameters: str | Iterable[str]) -> list[tuple[str, Path]]:
+    def _places(
+        self, tool: AnySelector | str, parameters: str | Iterable[str]
+    ) -> list[tuple[str, Path]]:
         """Find places in the arguments of a tool; all are looked at before anything changes."""
         MisuseError.check("Policy", "parameters", "a place or several", parameters, Iterable)
         texts = [parameters] if isinstance(parameters, str) else list(parameters)

@@ -23,7 +23,7 @@ from .._text.json import compact_json, is_sequence, is_whole, sendable, shorten
 from ..errors import InvalidValueError, MisuseError, SavedDataError, ViewError
 from ..saved import Form, Saved, dump_saved, open_saved
 from ..turns import CompactedPrefix, ReasoningItem, ServerToolItem, ToolCallItem, TranscriptItem
-from ..typing import AnySelector, HasTranscript, Named, TranscriptView
+from ..typing import AnySelector, HasTranscript, TranscriptView
 
 Count: TypeAlias = Callable[[str], int]
 
@@ -863,7 +863,7 @@ class View:
         target: Target,
         *,
         older_than: int,
-        keep: Iterable[Named] = (),
+        keep: Iterable[AnySelector | str] = (),
         text: str = CLEARED,
     ) -> View:
         """Let older results read a short text; ids, names, arguments and statuses stay.
@@ -885,7 +885,12 @@ class View:
         return self._with(cutting.edit("clear", stop, _names_of(keep), text=text))
 
     def cap_results(
-        self, target: Target, *, max_bytes: int, older_than: int = 0, keep: Iterable[Named] = ()
+        self,
+        target: Target,
+        *,
+        max_bytes: int,
+        older_than: int = 0,
+        keep: Iterable[AnySelector | str] = (),
     ) -> View:
         """Let longer results read their head and tail.
 
@@ -973,7 +978,7 @@ class View:
         limit_tokens: int,
         at_least: int,
         keep_last: int = 3,
-        keep: Iterable[Named] = (),
+        keep: Iterable[AnySelector | str] = (),
         count: Count | None = None,
         overhead: int = 0,
     ) -> View:

@@ -110,8 +110,8 @@ def test_private_names_are_refused() -> None:
     """A member has a public name, and the toolset's own names are left to it."""
     with pytest.raises(ToolDefinitionError, match="`_ping`"):
         define({"_ping": tool(ping)})
-    with pytest.raises(ToolDefinitionError, match="`_offer`"):
-        define({"_offer": 3})
+    with pytest.raises(ToolDefinitionError, match="`_members`"):
+        define({"_members": 3})
 
 
 @dataclass

@@ -18,7 +18,7 @@ from pydantic import Field
 from lutum_py import ToolContext, ToolMetadata, Toolset, tool_fn
 from lutum_py._schema.arguments import Arguments
 from lutum_py._schema.input_model import build_input_model, field_names
-from lutum_py._schema.signature import REQUIRED, Parameter, plain_schema, read_others
+from lutum_py._schema.signature import REQUIRED, ModelName, Parameter, plain_schema, read_others
 from lutum_py.errors import ToolDefinitionError
 from tests.cases import over
 
@@ -103,9 +103,8 @@ ABOUT = (None, "", "What it is.", "Two\n  lines: é", "\u2028")
 def from_pydantic(parameters: tuple[Parameter, ...]) -> str:
     """The schema as the model of the parameters has it."""
     fields = field_names(parameters)
-    model = build_input_model(
-        "Probe", parameters, fields, module=__name__, qualname="probe.Input", strict=False
-    )
+    named = ModelName("Probe", __name__, "probe")
+    model = build_input_model(named, parameters, fields, strict=False)
     return json.dumps(Arguments(model).json_schema())
 
 
@@ -205,9 +204,9 @@ def test_the_model_is_made_with_the_first_call(monkeypatch: pytest.MonkeyPatch) 
     """Declaring a plain tool and offering it makes no class; its calls and `Input` share one."""
     made: list[str] = []
 
-    def build(name: str, *args: Any, **options: Any) -> Any:
-        made.append(name)
-        return build_input_model(name, *args, **options)
+    def build(named: ModelName, *args: Any, **options: Any) -> Any:
+        made.append(named.name)
+        return build_input_model(named, *args, **options)
 
     monkeypatch.setattr("lutum_py._schema.input_model.build_input_model", build)
 
@@ -262,14 +261,7 @@ def test_pairs_of_sound_parameters_that_fail_together() -> None:
     """A model that fails as a whole is told as such."""
     sound = (Parameter("a", int, REQUIRED, None),)
     with pytest.raises(ToolDefinitionError, match=r"Tool function `f` cannot become a tool: "):
-        build_input_model(
-            "X",
-            sound,
-            {"a": "model_config"},
-            module=__name__,
-            qualname="f.Input",
-            strict=False,
-        )
+        build_input_model(ModelName("X", __name__, "f"), sound, {"a": "model_config"}, strict=False)
 
 
 def test_a_handler_may_have_a_generated_signature() -> None:
