@@ -68,11 +68,13 @@ if TYPE_CHECKING:
     from ._hooks.registered_hook import SharedHookDecorator as SharedHookDecorator
     from ._round.ending import ResultLike as ResultLike
     from ._round.events import Ancestor as Ancestor
+    from ._round.events import CallEvent as CallEvent
     from ._round.events import CallEventKind as CallEventKind
     from ._round.events import CallRow as CallRow
     from ._round.events import OnEvent as OnEvent
     from ._round.finished import MissingReason as MissingReason
     from ._round.finished import TextResult as TextResult
+    from ._round.run import CallRun as CallRun
     from ._schema.definition import Caller as Caller
     from ._schema.input_model import FnInput as FnInput
     from ._schema.invocation import Invocation as Invocation
@@ -162,8 +164,9 @@ else:
                 "SharedHookDecorator",
             ),
             "_round.ending": ("ResultLike",),
-            "_round.events": ("Ancestor", "CallEventKind", "CallRow", "OnEvent"),
+            "_round.events": ("Ancestor", "CallEvent", "CallEventKind", "CallRow", "OnEvent"),
             "_round.finished": ("MissingReason", "TextResult"),
+            "_round.run": ("CallRun",),
             "_schema.definition": ("Caller",),
             "_schema.input_model": ("FnInput",),
             "_schema.invocation": ("Invocation",),

@@ -15,21 +15,23 @@ from typing import Final
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent / "lutum_py"
 STILL: Final = {
-    "cli": (83, 9),
+    "cli": (79, 5),
     "code": (3, 1),
     "dialects": (52, 18),
-    "execution": (35, 52),
+    "execution": (0, 0),
     "flow": (11, 3),
-    "mcp": (43, 13),
+    "mcp": (33, 13),
     "models": (11, 1),
     "otel": (2, 5),
     "policy": (1, 0),
     "sinks": (10, 0),
-    "store": (65, 108),
+    "store": (1, 0),
     "testing": (22, 3),
     "window": (10, 0),
 }
 """For each edge, how many private names it imports, and how many private attributes it reads."""
+NAMED_TUPLE: Final = frozenset({"_asdict", "_fields", "_replace"})
+"""What is public of a `NamedTuple`, whatever it is called."""
 NOT_FOR_DIALECTS: Final = frozenset({"HookSet", "Session", "ToolRound", "ToolRoundPlan", "Toolset"})
 """What no dialect imports: a dialect knows neither hooks nor rounds nor sessions."""
 
@@ -54,7 +56,7 @@ def private_attributes(file: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Attribute) and node.attr[0] == "_" and node.attr[:2] != "__":
             owner = ast.unparse(node.value)
-            if owner not in {"self", "cls", "super()"} and node.attr not in {"_replace", "_asdict"}:
+            if owner not in {"self", "cls", "super()"} and node.attr not in NAMED_TUPLE:
                 yield f"{owner}.{node.attr}"
 
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeAlias
 from typing_extensions import TypeVar
 
 from .._text.json import is_number, is_whole, shorten
+from .._text.waiting import finish_threadsafe
 from ..errors import InvalidValueError
-from .cancellation import finish_threadsafe
 
 if TYPE_CHECKING:
     from asyncio import Future

@@ -13,10 +13,9 @@ from rich.text import Text
 
 from .._schema.capabilities import risk_of
 from .._session.toolset import Toolset
-from .._text.escaping import words_of
+from .._text.escaping import sole, words_of
 from .._text.json import cut
 from ..errors import DeveloperError, LutumError, MissingExtraError, MisuseError
-from ..execution._outcome import sole
 from ._screen import Failure, answer, complain, counted, system_reason, text
 
 if TYPE_CHECKING:

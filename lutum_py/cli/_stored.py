@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from .._round.display import PlanText, plan_text
 from .._round.entries import histories_of
 from .._session.session import Session
 from ..store import Store
-from ..store._records import opened_session
-from ..store._rows import parsed
-from ..store._tree import Tree
 from ._conversation_file import Conversation, conversation_of
 from ._screen import Failure, failing
 
@@ -82,21 +77,11 @@ def read_stored(
         Failure: There is no such conversation, it was edited, or is under another key.
     """
     with failing(), store_at(where, key_variable) as store:
-        with store._database.read() as rows:
-            head = store._head(rows, id, locked=False)
-            text, record = head.texts(rows, "session", "record")
-            tree = None if record is None else store._round(rows, head)
-            order = rows.all("SELECT follower, call FROM lutum_follower WHERE conversation = ?", id)
-        session = opened_session(text) or Session(id=id)
-        plan = None if tree is None else _plan(parsed(record or "", "of the round"), tree, order)
+        stored = store.read(id)
+        session = stored.session or Session(id=id)
+        plan = None
+        if stored.record is not None:
+            turn, calls = histories_of(stored.record, stored.entries)
+            plan = plan_text(turn, calls, stored.waits)
     said = session.transcript.dump_json().encode()
     return conversation_of(f"`{id}`", said, dialect), plan
-
-
-def _plan(kept: Any, tree: Tree, order: Iterable[Any]) -> PlanText:
-    turn, calls = histories_of(kept["record"], [each.data() for each in tree.entries])
-    waits: dict[str, list[str]] = {}
-    for call, before in sorted(order):
-        if call in tree.rows and tree.rows[before].requested_by != call:
-            waits.setdefault(call, []).append(before)
-    return plan_text(turn, calls, waits)

@@ -21,7 +21,6 @@ from .._toolsets.runtime_toolset import toolset_of_specs
 from .._toolsets.tool_input import spec_from_definition
 from ..capabilities import ToolCapabilities
 from ..errors import MisuseError, ProviderError, ToolDefinitionError
-from ..execution._settings import check_flag
 from ..typing import ToolSpec
 from ._connection import (
     NAME,
@@ -184,7 +183,7 @@ async def remote_tools(
         ToolDefinitionError: `name` is not a Python name, or `timeout` not a number of seconds.
     """
     connection = Connection(client)
-    check_flag("trusted", trusted)
+    MisuseError.check_flag("trusted", trusted)
     if isinstance(only, str):
         raise MisuseError(f"only={only!r}: give the names of tools in a list, as in [{only!r}].")
     names: Any = tuple(only) if isinstance(only, Iterable) else only

@@ -17,7 +17,7 @@ from .._text.escaping import names_for_message
 from .._text.json import shorten
 from .._toolsets.toolset_meta import ToolsetMeta
 from ..errors import InvalidValueError, MisuseError
-from ..execution._settings import Settings, check_flag, check_function
+from ..execution import RunSettings
 from ..typing import AnySelector, Available, Hooks
 from ._served_call import ContextForRequest, Request, Serving, SkippedFor, is_modern, offered_tool
 
@@ -84,11 +84,11 @@ def create_server(
     if not isinstance(given, ToolsetMeta) or given is Toolset:
         raise MisuseError(f"What is served is a toolset, not {shorten(toolset)}. Pass its class.")
     # Checked here as it is for each call, so that a wrong one is found before the first.
-    settings = Settings(
+    settings = RunSettings(
         limit=limit, default_timeout=default_timeout, raise_errors=True, handlers=handlers
     )
-    check_flag("show_errors", show_errors)
-    check_function("context", context)
+    MisuseError.check_flag("show_errors", show_errors)
+    RunSettings.check_function("context", context)
     for field, text, kind in (
         ("name", name, str | None),
         ("version", version, str),

@@ -58,17 +58,15 @@ from .._round.plan import as_plan, unasked
 from .._round.plan_json import dump_plan, hand_over, load_plan
 from .._schema.schema_check import schema_faults
 from .._schema.schema_reader import merged_part
-from .._text.escaping import LINES, escape_unprintable, must_go_on
+from .._text.escaping import LINES, escape_unprintable, must_go_on, sole
 from .._text.json import compact_json, copy_json, is_array, is_object
+from .._text.waiting import leave_behind
 from .._toolsets.offer import OfferedTools
 from .._transcript.result import failure
 from ..capabilities import Confirmation, EffectKind, Reversibility, ToolCapabilities, ToolEffect
 from ..context import ProgressStatus
-from ..errors import PlanError, ResumeError, ToolError
-from ..execution import Outcome
-from ..execution._outcome import as_error, is_in_doubt, sole
-from ..execution._run import Run, leave_behind
-from ..execution._settings import Settings
+from ..errors import HookError, PlanError, ResumeError, ToolError
+from ..execution import Outcome, Run, RunSettings
 from ..typing import Hooks, JsonSchema
 
 _NO_HINTS: Final = ToolAnnotations()
@@ -367,7 +365,7 @@ class Serving:
     hooks: Hooks | None
     context: ContextForRequest | None
     skipped: SkippedFor | None
-    settings: Settings
+    settings: RunSettings
     gate: AbstractAsyncContextManager[None]
     show_errors: bool
 
@@ -466,7 +464,7 @@ class Serving:
 
     def _told_of(self, name: str, raised: BaseException, what: str = "failed") -> str:
         """Log what nobody wrote for the client, and say only that there was something."""
-        error = as_error(raised, "A function of the server")
+        error = HookError.as_error(raised, "A function of the server")
         LOGGER.error("tool %s %s", escape_unprintable(name), what, exc_info=error)
         told = f": {escape_unprintable(str(error), LINES)}" if self.show_errors else "."
         return f"Tool {escape_unprintable(name)!r} {what}{told}"
@@ -607,7 +605,7 @@ class _Answering:
         error = sole(self._raised[-1]) if self._raised else None
         # That nobody knows what it did is said in words of a tool or of this library, and to a
         # client which took it for a plain failure, the tool would look free to be called again.
-        return None if isinstance(error, ToolError) or is_in_doubt(outcome) else error
+        return None if isinstance(error, ToolError) or outcome.is_indeterminate else error
 
     def _answer_of(self, result: ToolResult) -> CallToolResult:
         text = result.rejection_reason or result.model_text
