@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from ._hooks.capability_gate import GateAction as GateAction
     from ._hooks.capability_gate import capability_gate as capability_gate
     from ._hooks.capability_gate import dry_run_in as dry_run_in
+    from ._round.sorted_calls import waits_for as waits_for
 else:
     __getattr__, __dir__ = on_demand(
         globals(),
         {
             "_hooks.capability_gate": ("GateAction", "capability_gate", "dry_run_in"),
+            "_round.sorted_calls": ("waits_for",),
         },
     )
     __all__ = list(exported(__dir__()))

@@ -17,6 +17,7 @@ from ._text.on_demand import exported, on_demand
 if TYPE_CHECKING:
     from ._transcript.saved import Form as Form
     from ._transcript.saved import Saved as Saved
+    from ._transcript.saved import check_key as check_key
     from ._transcript.saved import dump_saved as dump_saved
     from ._transcript.saved import open_saved as open_saved
 else:
@@ -26,6 +27,7 @@ else:
             "_transcript.saved": (
                 "Form",
                 "Saved",
+                "check_key",
                 "dump_saved",
                 "open_saved",
             ),

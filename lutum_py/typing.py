@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from ._round.events import OnEvent as OnEvent
     from ._round.finished import MissingReason as MissingReason
     from ._round.finished import TextResult as TextResult
+    from ._round.run import CallRun as CallRun
     from ._schema.definition import Caller as Caller
     from ._schema.input_model import FnInput as FnInput
     from ._schema.schema_reader import JsonSchema as JsonSchema
@@ -159,6 +160,7 @@ else:
             "_round.ending": ("ResultLike",),
             "_round.events": ("Ancestor", "CallEvent", "CallEventKind", "CallRow", "OnEvent"),
             "_round.finished": ("MissingReason", "TextResult"),
+            "_round.run": ("CallRun",),
             "_schema.definition": ("Caller",),
             "_schema.input_model": ("FnInput",),
             "_schema.schema_reader": ("JsonSchema",),

@@ -30,6 +30,8 @@ STILL: Final = {
     "window": (0, 0),
 }
 """For each edge, how many private names it imports, and how many private attributes it reads."""
+NAMED_TUPLE: Final = frozenset({"_asdict", "_fields", "_replace"})
+"""What is public of a `NamedTuple`, whatever it is called."""
 NOT_FOR_DIALECTS: Final = frozenset({"HookSet", "Session", "ToolRound", "ToolRoundPlan", "Toolset"})
 """What no dialect imports: a dialect knows neither hooks nor rounds nor sessions."""
 
@@ -54,7 +56,7 @@ def private_attributes(file: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Attribute) and node.attr[0] == "_" and node.attr[:2] != "__":
             owner = ast.unparse(node.value)
-            if owner not in {"self", "cls", "super()"} and node.attr not in {"_replace", "_asdict"}:
+            if owner not in {"self", "cls", "super()"} and node.attr not in NAMED_TUPLE:
                 yield f"{owner}.{node.attr}"
 
 

@@ -15,7 +15,6 @@ from lutum_py._round.inner import ask
 from lutum_py._round.plan import ToolRoundPlan, as_plan
 from lutum_py._round.sorted_calls import RoundState, SortedCalls
 from lutum_py._schema.arguments import NOTHING, Arguments, Filler, InputText, has_none, same
-from lutum_py.execution import _outcome as outcome
 from lutum_py.store import _backend as store_backend
 from lutum_py.store import _database as store_database
 from lutum_py.store import _postgres as store_postgres
@@ -48,7 +47,6 @@ __all__ = [
     "interruptible",
     "interruptible_pause",
     "move",
-    "outcome",
     "pipeline",
     "plan",
     "plan_json",

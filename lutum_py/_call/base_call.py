@@ -610,6 +610,16 @@ class BaseCall:
         answers = self._answers
         return next((each for each in answers if each.is_of_tool), answers[0] if answers else None)
 
+    @property
+    def may_start(self) -> bool:
+        """Whether the call may be started, as far as its steps say: it is new, or goes on."""
+        return self._stage.may_start
+
+    @property
+    def requested_by(self) -> str | None:
+        """The id of the call that requested this one; None for a call of the turn."""
+        return self._history[0].by
+
 
 _GOES_ON_IN: Final = {
     "dumped": "and goes on there. Load it, and run the call that it has",

@@ -18,7 +18,7 @@ from ..errors import LifecycleError, MisuseError, TimedOut, ToolInputError, Tool
 from .base_call import BaseCall
 from .call_state import CallState
 from .deciding import HookGenerator, drive, drive_sync, review_by
-from .history import ON_RECORD, REFUSED_BY, CallStatus, Move, move, was_begun
+from .history import ON_RECORD, REFUSED_BY, CallStatus, Move, end_of, move, was_begun
 from .outcomes import (
     REPLY,
     HandledCall,
@@ -502,6 +502,21 @@ class AnyToolCall(CallState):
             MisuseError: A hook is async; the text names it.
         """
         return drive_sync(_hook_generator(self, hooks))
+
+    @property
+    def result(self) -> ToolResult | None:
+        """What the call ended with, before after-hooks saw it; None if it has not ended."""
+        end = end_of(self._history)
+        if end is None or isinstance(end.detail, ToolResult):
+            return None if end is None else end.detail
+        answered: Any = outcome_of(self)
+        result: ToolResult = answered.result
+        return result
+
+    def conflicts_with(self, other: AnyToolCall) -> bool:
+        """Whether both calls access the same thing, and one of them changes it."""
+        theirs = other.accesses
+        return any(one.conflicts_with(each) for one in self.accesses for each in theirs)
 
 
 def _hook_generator(call: AnyToolCall, hooks: Any) -> HookGenerator[HookOutcome]:

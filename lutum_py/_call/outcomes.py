@@ -438,6 +438,11 @@ class PendingOutcome:
         """Whether the call ended in any other way than success: it has not ended."""
         return False
 
+    @property
+    def is_indeterminate(self) -> bool:
+        """Whether nobody knows what the call did: it has not ended."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class SuspendedCall(PendingDecision, PendingOutcome):

@@ -10,17 +10,16 @@ so one of the two always sees the other.
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from contextlib import suppress
-from contextvars import Context, copy_context
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING
 from weakref import ref
 
+from .._text.waiting import finish, finish_threadsafe
 from ..errors import Cancelled
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class CancellationToken:
@@ -141,96 +140,27 @@ class CancellationToken:
         from asyncio import get_running_loop
 
         woken = get_running_loop().create_future()
-        self._add_waiter(woken)
+        self.add_waiter(woken)
         try:
             await woken
         finally:
-            self._remove_waiter(woken)
+            self.remove_waiter(woken)
 
-    def _add_waiter(self, woken: asyncio.Future[None]) -> None:
-        """End a future once somebody asks to stop, until `_remove_waiter` takes it out again."""
+    def add_waiter(self, woken: asyncio.Future[None]) -> None:
+        """Set a future to None once somebody asks to stop, from whichever thread.
+
+        Args:
+            woken: A future of the running loop; `remove_waiter` takes it out again.
+        """
         self._waiters[woken] = partial(finish_threadsafe, woken)
         if self._outcome:
             finish(woken)
 
-    def _remove_waiter(self, woken: asyncio.Future[None]) -> None:
+    def remove_waiter(self, woken: asyncio.Future[None]) -> None:
+        """Take out a future that `add_waiter` put in."""
         self._waiters.pop(woken, None)
 
     def __repr__(self) -> str:
         if not self._outcome:
             return "<CancellationToken: not cancelled>"
         return f"<CancellationToken: cancelled, reason={self.reason!r}>"
-
-
-def finish(woken: asyncio.Future[None], _: object = None) -> None:
-    """End a future that somebody awaits, if nobody else has."""
-    if not woken.done():
-        woken.set_result(None)
-
-
-def finish_threadsafe(woken: asyncio.Future[None], _: object = None) -> None:
-    """Do the same from any thread."""
-    # The loop may have been closed with its waiter inside: nobody is left to wake.
-    with suppress(RuntimeError):
-        woken.get_loop().call_soon_threadsafe(finish, woken)
-
-
-R = TypeVar("R")
-
-
-class Ended(Generic[R]):
-    """How a function ended.
-
-    Attributes:
-        error: What it raised, or None.
-    """
-
-    __slots__ = ("_output", "error")
-
-    def __init__(self, function: Callable[[], R]) -> None:
-        self.error: BaseException | None = None
-        try:
-            self._output = function()
-        except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
-            self.error = error
-        finally:
-            # The traceback of the error holds this frame, which is not to hold the error.
-            del self
-
-    def result(self) -> R:
-        """Return what the function returned, or raise what it raised."""
-        if self.error is None:
-            return self._output
-        try:
-            raise self.error
-        finally:
-            del self
-
-
-def run_in_thread(function: Callable[[], R], name: str) -> Future[Ended[R]]:
-    """Start a function with the context variables of the caller.
-
-    Returns:
-        A future that never fails: see `Ended`.
-    """
-    future: Future[Ended[R]] = Future()
-    future.set_running_or_notify_cancel()
-    arguments = (future, copy_context(), function)
-    threading.Thread(target=_work, args=arguments, name=f"tool {name}", daemon=True).start()
-    return future
-
-
-def _work(future: Future[Ended[R]], context: Context, function: Callable[[], R]) -> None:
-    future.set_result(context.run(Ended, function))
-    # The frames of an error lead back to this one, which is not to lead to the error.
-    del future
-
-
-async def wait_for_thread(thread: Future[Any]) -> None:
-    """Wait for a thread without holding what it gives, and whatever becomes of this loop.
-
-    `asyncio.wrap_future` would tie both into a cycle.
-    """
-    here: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    thread.add_done_callback(partial(finish_threadsafe, here))
-    await here

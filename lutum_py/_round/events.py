@@ -206,16 +206,16 @@ def rows_of(calls: SortedCalls) -> tuple[CallRow, ...]:
 
 def row_at(calls: SortedCalls, call: BaseCall, history: tuple[Step, ...] | None = None) -> CallRow:
     """Return the row of one call of a plan, by its history as it is or was."""
-    # If the places of secrets cannot be told, as in what does not fit, its size alone is shown.
-    selector, text = members_of(calls.toolset).by_name.get(call.name), call.metadata.arguments
-    proposed = size_of(text) if selector is None else selector.spec.shown_text(text, fits=False)
+    proposed = ""
+    if not isinstance(call, AnyToolCall):
+        # If the places of secrets cannot be told, as in what does not fit, its size alone is shown.
+        selector, text = members_of(calls.toolset).by_name.get(call.name), call.metadata.arguments
+        proposed = size_of(text) if selector is None else selector.spec.shown_text(text, fits=False)
     return row_of(call, history=history, outer=Ancestry.of(calls, call.id), proposed=proposed)
 
 
 def row_of(
     call: BaseCall,
-    state: CallRowState | None = None,
-    result: ToolResult | None = None,
     *,
     history: tuple[Step, ...] | None = None,
     outer: Ancestry | None = None,
@@ -225,8 +225,6 @@ def row_of(
 
     Args:
         call: The call.
-        state: Its state in a plan that is kept elsewhere, as in a store; by default by its history.
-        result: Its result, if only a plan that is kept elsewhere was told of it.
         history: Its history as it was at some moment; by default as it is.
         outer: What it is within.
         proposed: Its arguments as the model wrote them, as they may be shown, if the call could not
@@ -236,11 +234,11 @@ def row_of(
     if isinstance(call, AnyToolCall):
         proposed = call.spec.shown_text(call.metadata.arguments)
         arguments = call._shown
-    state, issue = state or state_in(history), issue_in(history)
+    state, issue = state_in(history), issue_in(history)
     by, reason = _why_in(history, state)
     if state == "unusable" and issue is not None:
         reason = issue.text
-    result = result or answer_of(call, history)
+    result = answer_of(call, history)
     seen = _History(history, call, outer)
     return CallRow(call.id, call.name, proposed, arguments, state, by, reason, result, seen)
 
@@ -307,6 +305,26 @@ class CallEvent:
         """Return the event as plain data."""
         return {"kind": self.kind, "at": self.at, **self.row.model_dump()}
 
+    def send(self, on_event: OnEvent) -> None:
+        """Hand the event to a listener; what it raises is logged, unless it is an interrupt."""
+        try:
+            answer = on_event(self)
+            # Nobody would await it here, and Python would warn of that long afterwards, at another
+            # place.
+            if iscoroutine(answer):
+                answer.close()
+                raise TypeError(
+                    "a listener is not an async function: hand events to an `AsyncSink`"
+                )
+        except BaseException as error:
+            if is_interrupt(error):
+                raise
+            _logger.exception(
+                "A listener of call events raised at %s of call %s.",
+                self.event_type,
+                escape_unprintable(self.message_id),
+            )
+
 
 OnEvent: TypeAlias = Callable[[CallEvent], object]
 """A function that receives each change, such as a sink."""
@@ -329,10 +347,15 @@ def tell_decided(calls: SortedCalls, on_event: OnEvent, ids: Container[str]) -> 
             tell_row(on_event, "suspended" if row.state == "suspended" else "decided", row)
 
 
-def tell_asked(calls: SortedCalls, on_event: OnEvent, by: AnyToolCall) -> None:
-    """Report each call that one requested just now."""
-    for each in next(steps_of_kind(by._history, "requested")).detail.calls:
-        tell_row(on_event, "proposed", row_at(calls, each))
+def notify(calls: SortedCalls, on_event: OnEvent, kind: CallEventKind, call: BaseCall) -> None:
+    """Report how a call stands; see `ToolRoundPlan.notify`."""
+    asked = next(steps_of_kind(call._history, "requested"), None)
+    if kind == "started" and asked is not None:
+        kind = "continued"
+    tell_row(on_event, kind, row_at(calls, call))
+    if kind == "requested" and asked is not None:
+        for each in asked.detail.calls:
+            notify(calls, on_event, "proposed", each)
 
 
 def tell_resumed(calls: SortedCalls, decision: Decision, became: object, on_event: OnEvent) -> None:
@@ -346,23 +369,4 @@ def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:
     """Report a call whose row is known; the event is of the moment of its last step."""
     steps = () if row._history is None else row._history.steps
     at = iso_time(steps[-1].at if steps else time())
-    tell_event(on_event, CallEvent(kind, row, at))
-
-
-def tell_event(on_event: OnEvent, event: CallEvent) -> None:
-    """Report what happened; what a listener raises is logged, unless it is an interrupt."""
-    try:
-        answer = on_event(event)
-        # Nobody would await it here, and Python would warn of that long afterwards, at another
-        # place.
-        if iscoroutine(answer):
-            answer.close()
-            raise TypeError("a listener is not an async function: hand events to an `AsyncSink`")
-    except BaseException as error:
-        if is_interrupt(error):
-            raise
-        _logger.exception(
-            "A listener of call events raised at %s of call %s.",
-            event.event_type,
-            escape_unprintable(event.message_id),
-        )
+    CallEvent(kind, row, at).send(on_event)

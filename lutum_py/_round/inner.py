@@ -297,6 +297,14 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
             return asking
 
 
+def was_taken(call: AnyToolCall, asking: AwaitingCall) -> bool:
+    """Whether a call awaits what it requested by this outcome already."""
+    return call._stage.name in _AWAITS and _times_asked(call) == asking._before + 1
+
+
+_AWAITS: Final = ("awaiting", "returning")
+
+
 def _times_asked(call: AnyToolCall) -> int:
     return sum(1 for _ in steps_of_kind(call._history, "requested"))
 
@@ -405,6 +413,15 @@ def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> HookGenerator[Any]:
         shown = yield from after(call, result, hook_set, said)
     write_said(said)
     return shown
+
+
+def show_outcome(calls: SortedCalls, outcome: Any, hooks: Hooks) -> HookGenerator[Any]:
+    """Show the result of a call to after-hooks; see `ToolRoundPlan.review_outcome`."""
+    call = calls._call(outcome.id) if isinstance(outcome, ToolResult) else None
+    # That a call was refused at its start is no result of its tool.
+    if call is None or state_in(call._history) == "rejected":
+        return outcome
+    return (yield from show_to(call, outcome, hooks))
 
 
 def is_unshown(call: AnyToolCall, hooks: Hooks) -> bool:

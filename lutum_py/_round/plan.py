@@ -53,6 +53,7 @@ from ..errors import LifecycleError, MisuseError
 from .ending import (
     ResultLike,
     as_results,
+    check_shown,
     ended_within,
     joined_round,
     results_of,
@@ -61,13 +62,16 @@ from .ending import (
 from .events import (
     Ancestor,
     Ancestry,
+    CallEventKind,
     CallRow,
     OnEvent,
     check_listener,
+    notify,
     rows_of,
     tell_decided,
     tell_resumed,
 )
+from .inner import is_unshown, settle_within, show_outcome
 from .sorted_calls import SortedCalls, ended_with, unfinished
 
 if TYPE_CHECKING:
@@ -429,7 +433,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
     # Recording, suspending and resuming.
 
-    def record(self, outcome: ResultLike | NotEnded, /) -> None:
+    def record(self, outcome: ResultLike | NotEnded, /, *, run: int | None = None) -> bool:
         """Give the plan the outcome of a call, so that the plan and its saved form contain it.
 
         A call with a result moves from `pending` or `in_doubt` to `finished`, and ends if it has
@@ -444,6 +448,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Args:
             outcome: A result, a handled or rejected call, a call that suspended itself, or a call
                 that requests others.
+            run: The number of the run that it is of, if that is known.
+
+        Returns:
+            Whether it counts; not if the call was started again after that run.
 
         Raises:
             CommitError: The result belongs to no open call, to a call that has a different result,
@@ -457,10 +465,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         from .record import record
 
         self._state._check_open()
-        record(self, outcome)
+        return record(self, outcome, run)
 
     async def settle(
-        self, outcome: ResultLike | NotEnded, hooks: Hooks, /
+        self, outcome: ResultLike | NotEnded, hooks: Hooks, /, *, on_event: OnEvent | None = None
     ) -> ToolResult | NotEnded:
         """Take in the outcome of a call that ran elsewhere, and let hooks see it.
 
@@ -470,9 +478,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Args:
             outcome: As for `plan.record`.
             hooks: A `HookSet`, an object like one, or a plain function of a call.
+            on_event: Called for a call that requested others, and for each of these.
 
         Returns:
-            The outcome as the after-hooks left it.
+            The outcome as the after-hooks left it; an error result if the call requested too much.
 
         Raises:
             HookError: A hook raised, or returned something that is not a decision. The outcome of
@@ -505,9 +514,11 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         from .record import settle
 
         self._state._check_open()
-        return await drive(settle(self, outcome, hooks))
+        return await drive(settle(self, outcome, hooks, on_event))
 
-    def settle_sync(self, outcome: ResultLike | NotEnded, hooks: Hooks, /) -> ToolResult | NotEnded:
+    def settle_sync(
+        self, outcome: ResultLike | NotEnded, hooks: Hooks, /, *, on_event: OnEvent | None = None
+    ) -> ToolResult | NotEnded:
         """Do as `settle` does, with sync hooks only.
 
         Raises:
@@ -516,7 +527,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         from .record import settle
 
         self._state._check_open()
-        return drive_sync(settle(self, outcome, hooks))
+        return drive_sync(settle(self, outcome, hooks, on_event))
 
     def suspend(self, outcome: SuspendedCall, /) -> None:
         """Give the plan a call that suspended itself while it was run.
@@ -883,6 +894,98 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
         self._state._check_open()
         return hand_over(self, "dumped", lambda: dump_plan(self, key, binding))
+
+    # For a runner of your own.
+
+    @property
+    def has_nested_calls(self) -> bool:
+        """Whether a call of the round has requested others."""
+        return bool(self._state._round.inner)
+
+    def check_open(self) -> None:
+        """Refuse to go on with a round that has ended.
+
+        Raises:
+            RoundClosedError: It has; the text says how.
+        """
+        self._state._check_open()
+
+    def check_recorded(self) -> None:
+        """Refuse to go on elsewhere if a call has ended, or waits, and that was not recorded.
+
+        Raises:
+            PlanError: There is such a call; see `record`.
+        """
+        from .plan_json import check_told
+
+        check_told(self)
+
+    def check_after_hooks(self, call_id: str, hooks: Hooks | None) -> None:
+        """Refuse to run a nested call if after-hooks must see its result, and none of `hooks` will.
+
+        Raises:
+            MisuseError: They would not.
+        """
+        check_shown(self, call_id, hooks)
+
+    def has_unseen_results(self, call: AnyToolCall, hooks: Hooks) -> bool:
+        """Whether after-hooks have to see results before a call comes back to them.
+
+        That are results of calls that it requested, which somebody decided.
+        """
+        return is_unshown(call, hooks)
+
+    async def settle_nested(self, hooks: Hooks, /, *, on_event: OnEvent | None = None) -> None:
+        """Let hooks review nested calls that nobody reviewed, and see the results of others.
+
+        After-hooks see the results that a decision gave to nested calls.
+
+        Args:
+            hooks: A `HookSet`, an object like one, or a plain function of a call.
+            on_event: Called for each call that is reviewed.
+
+        Raises:
+            HookError: A hook raised, or returned something that is not a decision.
+        """
+        await drive(settle_within(self, hooks, on_event))
+
+    def settle_nested_sync(self, hooks: Hooks, /, *, on_event: OnEvent | None = None) -> None:
+        """Do as `settle_nested` does, with sync hooks only."""
+        drive_sync(settle_within(self, hooks, on_event), "`await run(plan, hooks=hooks)`")
+
+    async def review_outcome(
+        self, outcome: ToolResult | NotEnded, hooks: Hooks, /
+    ) -> ToolResult | NotEnded:
+        """Show the result of one call to the after-hooks that have not seen it.
+
+        Returns:
+            The outcome as they left it, which is still to be recorded.
+
+        Raises:
+            HookError: A hook raised, or returned the result of another call.
+        """
+        shown: ToolResult | NotEnded = await drive(show_outcome(self, outcome, hooks))
+        return shown
+
+    def review_outcome_sync(
+        self, outcome: ToolResult | NotEnded, hooks: Hooks, /
+    ) -> ToolResult | NotEnded:
+        """Do as `review_outcome` does, with sync hooks only."""
+        generator = show_outcome(self, outcome, hooks)
+        shown: ToolResult | NotEnded = drive_sync(generator, "`await run(plan, hooks=hooks)`")
+        return shown
+
+    def notify(self, on_event: OnEvent, kind: CallEventKind, call: AnyToolCall) -> None:
+        """Report to a listener how a call stands; what the listener raises is logged.
+
+        Args:
+            on_event: The listener.
+            kind: What happened to the call. With `requested`, each call that it requested last is
+                reported as well, as `proposed`. If the call comes back from others, `started` is
+                reported as `continued`.
+            call: A call of the plan.
+        """
+        notify(self, on_event, kind, call)
 
     def __repr__(self) -> str:
         counts = ", ".join(

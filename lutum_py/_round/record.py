@@ -44,7 +44,8 @@ from .ending import (
     mismatches,
     show_results,
 )
-from .inner import ask, decide_asked
+from .events import OnEvent, notify
+from .inner import ask, decide_asked, was_taken
 from .sorted_calls import SortedCalls
 
 
@@ -97,9 +98,14 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded, run: int | None =
 
 
 def settle(
-    calls: SortedCalls, outcome: ResultLike | NotEnded, hooks: Hooks
+    calls: SortedCalls,
+    outcome: ResultLike | NotEnded,
+    hooks: Hooks,
+    on_event: OnEvent | None = None,
 ) -> HookGenerator[ToolResult | NotEnded]:
     """Show an outcome to after-hooks, take it in, and review what was requested."""
+    if isinstance(outcome, AwaitingCall):
+        return (yield from _settle_asked(calls, outcome, hooks, on_event))
     results, waits = as_results([outcome])
     settled: ToolResult | NotEnded = [*results, *waits][0]
     for result in results:  # so that a hook sees a call that has ended
@@ -112,9 +118,23 @@ def settle(
     if isinstance(hook_set, HookPlaces):
         (settled,) = yield from show_results(calls, hooks, [settled])
     record(calls, settled)
-    if calls.unreviewed:
-        yield from decide_asked(calls, hooks)
     return settled
+
+
+def _settle_asked(
+    calls: SortedCalls, outcome: AwaitingCall, hooks: Hooks, on_event: OnEvent | None
+) -> HookGenerator[ToolResult | NotEnded]:
+    call = calls._call(outcome.call.id)
+    if call is None or not was_taken(call, outcome):  # else a hook raised, and this is repeated
+        record(calls, outcome)
+        call = calls._call(outcome.call.id)
+        assert call is not None
+        if call.result is not None:  # it asked for too much
+            return call.result
+        if on_event is not None:
+            notify(calls, on_event, "requested", call)
+    yield from decide_asked(calls, hooks, on_event, by=call)
+    return outcome
 
 
 def _status_of(history: tuple[Step, ...]) -> str | None:

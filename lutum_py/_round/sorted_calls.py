@@ -685,11 +685,3 @@ class Order(NamedTuple):
                     groups.append([])
                 groups[group].append(at)
         return groups
-
-    def free(self) -> Order:
-        """Leave out what cannot be started, and what waits for that."""
-        kept = sorted(at for group in self.batches() for at in group)
-        now = {at: place for place, at in enumerate(kept)}
-        return Order(
-            [self.calls[at] for at in kept], [[now[each] for each in self.waits[at]] for at in kept]
-        )

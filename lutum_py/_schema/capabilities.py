@@ -426,6 +426,10 @@ class ResourceAccess(NamedTuple):
         shared = min(len(one), len(two))
         return one[:shared] == two[:shared] or beside(one) == two[:2]
 
+    def may_be_in(self, area: str) -> bool:
+        """Whether it may be a part of this area, as any access of area `*` may."""
+        return self.area in (area, ANY_AREA)
+
 
 EVERYTHING: Final = (ResourceAccess(ANY_AREA, None, mutating=True),)
 """What a tool accesses that does not say."""
@@ -448,12 +452,6 @@ def beside(place: Place) -> Place | None:
     if len(place) > 1 and place[0] == FILES:
         return (FILES, "." if place[1] == "/" else "/")
     return None
-
-
-def meet(some: Iterable[ResourceAccess], others: Iterable[ResourceAccess]) -> bool:
-    """Whether something is accessed by both of two calls, and changed by one."""
-    others = tuple(others)
-    return any(one.conflicts_with(other) for one in some for other in others)
 
 
 def accesses_of(

@@ -261,7 +261,7 @@ class Invocation:
             return await self.start(call, input, skipped)
         # Not in asyncio's pool: it is small, is waited for at the end, and never ends where a
         # function raises StopIteration.
-        from .._context.cancellation import run_in_thread, wait_for_thread
+        from .._text.waiting import run_in_thread, wait_for_thread
 
         thread = run_in_thread(partial(self.start, call, input, skipped), call.name)
         await wait_for_thread(thread)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, cast
 
 
 def is_interrupt(error: BaseException) -> bool:
@@ -34,6 +34,20 @@ def must_go_on(error: BaseException) -> bool:
 
     task = current_task()
     return task is not None and task.cancelling() > 0
+
+
+def members_of(error: Exception) -> Sequence[Exception]:
+    """Return the members of an exception group; none for any other exception."""
+    if not isinstance(error, ExceptionGroup):
+        return ()
+    return cast("ExceptionGroup[Exception]", error).exceptions
+
+
+def sole(error: Exception) -> Exception:
+    """Take a group of one, as task groups make it, for the one."""
+    while len(members := members_of(error)) == 1:
+        error = members[0]
+    return error
 
 
 # Patterns that `re` compiles when they are first asked for, which takes longer than most imports.

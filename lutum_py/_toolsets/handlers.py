@@ -194,13 +194,13 @@ class Handlers(Settled, Generic[T]):
         Raises:
             MisuseError: The handler is async; or as for `await run(call)`.
         """
-        invocation = self._invocation_of(call)
+        invocation = self.invocation_of(call)
         if invocation.is_async:
             invocation.refuse_sync(call)
         _, taken = self._begin(call, skipped)
         return call.finish(invocation.run_sync(call, call._give_away(), taken))
 
-    def _invocation_of(self, call: AnyToolCall) -> Invocation:
+    def invocation_of(self, call: AnyToolCall) -> Invocation:
         """Return what runs a call.
 
         Raises:
@@ -233,7 +233,7 @@ class Handlers(Settled, Generic[T]):
     def _begin(
         self, call: AnyToolCall, skipped: Mapping[str, object]
     ) -> tuple[Invocation, dict[str, Any]]:
-        invocation = self._invocation_of(call)
+        invocation = self.invocation_of(call)
         # One set of hidden values serves all tools: each takes those that it has a parameter for.
         known = {*invocation.hidden, invocation.context}
         taken = {name: value for name, value in skipped.items() if name in known}

@@ -152,6 +152,11 @@ class ToolResult(Frozen, _ResultFields):
         return self.status != "success"
 
     @property
+    def is_indeterminate(self) -> bool:
+        """Whether nobody knows what the call did, or still does."""
+        return self.status == "indeterminate"
+
+    @property
     def is_pending(self) -> bool:
         """Whether the call waits for a decision: never, for a `SuspendedCall` is what does."""
         return False

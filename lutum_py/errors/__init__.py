@@ -169,6 +169,18 @@ class MisuseError(DeveloperError, TypeError):
         if not isinstance(given, kind):
             raise cls.of_field(owner, field, expected, given, remedy)
 
+    @classmethod
+    def check_flag(cls, name: str, value: object) -> None:
+        """Refuse what is neither True nor False: a text such as `"no"` would count as True.
+
+        Raises:
+            MisuseError: It is something else.
+        """
+        from .._text.json import shorten
+
+        if not isinstance(value, bool):
+            raise cls(f"{name}={shorten(value)}: pass True or False, or leave it out.")
+
 
 class InvalidValueError(DeveloperError, ValueError):
     """A value that the program made cannot be kept or sent as it is.
@@ -297,6 +309,22 @@ class HookError(DeveloperError):
         self.hook = hook
         self.tool = tool
         self.call_id = call_id
+
+    @classmethod
+    def as_error(cls, error: BaseException, who: str) -> Exception:
+        """Return what a function of the program raised, which is no interrupt, as an error.
+
+        Args:
+            error: What it raised.
+            who: Which function that was, to begin a sentence.
+        """
+        if isinstance(error, Exception):
+            return error
+        # Passed on, it would look as if somebody had cancelled the task.
+        return cls(
+            f"{who} let an `asyncio.CancelledError` out, as of a task that it awaited, though "
+            "nobody cancelled the run. Catch it there."
+        )
 
 
 class RoundClosedError(DeveloperError):

@@ -60,12 +60,11 @@ from collections.abc import Iterable
 from typing import TypeVar, Unpack
 
 from .. import AnyToolCall, ToolContext, ToolRoundPlan
-from .._call.deciding import drive, drive_sync
 from ..typing import Hooks, OnEvent
 from ._batch import Batch
 from ._outcome import ExecutionCancelled, ExecutionErrors, Outcome, outcomes_of
 from ._run import PlanRun, Run
-from ._settings import GRACE, Around, ContextFor, OnStart, RunOptions, Settings, Skipped
+from ._settings import GRACE, Around, ContextFor, OnStart, RunOptions, RunSettings, Skipped
 
 __all__ = [
     "GRACE",
@@ -75,7 +74,9 @@ __all__ = [
     "ExecutionErrors",
     "OnStart",
     "Outcome",
+    "Run",
     "RunOptions",
+    "RunSettings",
     "Skipped",
     "execute",
     "execute_all",
@@ -124,7 +125,7 @@ async def execute(
         >>> asyncio.run(execute(Sums.parse_tool_call(metadata))).model_text
         '[execution_failed] Execution failed: ZeroDivisionError: division by zero'
     """
-    return await Run(call, context, Settings.of(options)).run()
+    return await Run(call, context, RunSettings.of(options)).run()
 
 
 async def execute_all(
@@ -156,7 +157,7 @@ async def execute_all(
             outcomes.
         CancelledError: The task was cancelled; `outcomes_of` finds the outcomes of the calls.
     """
-    return await Batch(calls, Settings.of(options, limit, context=context)).run_all()
+    return await Batch(calls, RunSettings.of(options, limit, context=context)).run_all()
 
 
 def execute_sync(
@@ -181,7 +182,7 @@ def execute_sync(
         LifecycleError: The call was started or has ended already, or waits for a decision.
         ExecutionErrors: As in `execute`.
     """
-    run = Run(call, context, Settings.of(options))
+    run = Run(call, context, RunSettings.of(options))
     run.refuse_async()
     return run.run_sync()
 
@@ -214,7 +215,7 @@ def execute_all_sync(
         ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did; it carries all
             outcomes.
     """
-    return Batch(calls, Settings.of(options, limit, context=context)).run_all_sync()
+    return Batch(calls, RunSettings.of(options, limit, context=context)).run_all_sync()
 
 
 async def run(
@@ -280,11 +281,11 @@ async def run(
         >>> asyncio.run(run(plan)).commit(session).results[0].result
         '3'
     """
-    settings = Settings.of(
+    settings = RunSettings.of(
         *(options, limit), context=context, hooks=hooks, on_start=on_start, on_event=on_event
     )
     told = PlanRun(plan, settings, in_order=in_order)
-    while await drive(told.settle()):
+    while await told.settle():
         await Batch(told.ready, settings, told).run_all()
     return plan
 
@@ -325,10 +326,10 @@ def run_sync(
         RoundClosedError: The round has ended.
         ExecutionErrors: `around` raised, or, under `raise_errors`, some tools did.
     """
-    settings = Settings.of(
+    settings = RunSettings.of(
         *(options, limit), context=context, hooks=hooks, on_start=on_start, on_event=on_event
     )
     told = PlanRun(plan, settings, in_order=in_order)
-    while drive_sync(told.settle(), "`await run(plan, hooks=hooks)`"):
+    while told.settle_sync():
         Batch(told.ready, settings, told).run_all_sync()
     return plan

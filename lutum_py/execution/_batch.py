@@ -18,23 +18,18 @@ from threading import Condition
 from typing import Any, Self
 
 from .. import AnyToolCall
-from .._call.deciding import drive, drive_sync
-from .._context.cancellation import run_in_thread
 from .._text.escaping import must_go_on
 from .._text.json import shorten
-from ..errors import LifecycleError, LutumError, MisuseError
+from .._text.waiting import run_in_thread
+from ..errors import HookError, LifecycleError, LutumError, MisuseError
 from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
     Outcome,
-    as_error,
-    end_unstarted,
-    not_executed,
     raise_with,
-    telling,
 )
 from ._run import PlanRun, Run
-from ._settings import Settings
+from ._settings import RunSettings
 
 
 # Not `asyncio.gather`, which lets go of the siblings of a task that failed, nor a `TaskGroup`,
@@ -44,7 +39,7 @@ class Batch:
     """Hold the runs of several calls, and what kept or broke them."""
 
     def __init__(
-        self, calls: Iterable[AnyToolCall], settings: Settings, plan: PlanRun | None = None
+        self, calls: Iterable[AnyToolCall], settings: RunSettings, plan: PlanRun | None = None
     ) -> None:
         if not isinstance(calls, Iterable):
             raise MisuseError(
@@ -116,10 +111,10 @@ class Batch:
                     self._timer.cancel()
         outcomes, fault = self._outcomes(), self._fault()
         if self.interrupt is not None:
-            raise telling(self.interrupt, outcomes)
+            raise ExecutionCancelled.added_to(self.interrupt, outcomes)
         # It comes out only now, when each sibling has its outcome.
         if fault is not None:
-            raise telling(fault, outcomes)
+            raise ExecutionCancelled.added_to(fault, outcomes)
         return self._unless_broken(outcomes)
 
     def _fault(self) -> LutumError | GeneratorExit | None:
@@ -159,7 +154,7 @@ class Batch:
                 raise
             # Raised again when all have ended. A hook may let out what it awaited, which somebody
             # else cancelled: that ends no other run.
-            made = as_error(error, "An after-hook") if is_of_task else error
+            made = HookError.as_error(error, "An after-hook") if is_of_task else error
             self.interrupt = self.interrupt or made
             if not is_of_task:
                 self._stop()
@@ -201,10 +196,10 @@ class Batch:
                 outcome = run.lost(error)
             self.done[place] = outcome
             with self._kept():
-                run._told(outcome)
+                run.told(outcome)
             with self._kept():
                 if self.plan is not None:
-                    self.plan.take_cut_off(run.call, outcome, run.number)
+                    self.plan.take_cut_off(run.call, outcome, run.of.number)
             self._ended(place, task)
 
     @contextmanager
@@ -222,7 +217,7 @@ class Batch:
     def _ended(self, place: int, _: asyncio.Task[Outcome]) -> None:
         running, schedule = self._running, self.schedule
         if schedule is not None and place in running:  # else it was left behind, and has ended so
-            schedule.ended(place, is_answered=self.runs[place].call._stage.is_end)
+            schedule.ended(place, is_answered=self.runs[place].call.status.is_terminal)
             self._begin_due(schedule)
         running.discard(place)
         if not running and not self._over.done():
@@ -244,23 +239,23 @@ class Batch:
     async def _run_of(self, plan: PlanRun, place: int) -> Outcome:
         """Run one call, and let the plan know of it before and after."""
         run = self.runs[place]
-        if plan.in_doubt and (answer := plan.after_doubt(run.call)) is not None:
+        if plan.in_doubt and (answer := plan.after_doubt(run.of)) is not None:
             return answer
         if not (run.is_stopped or await plan.start(place, run.call)):
             return self._not_run(place, plan.refused[place])
         try:
             outcome = await self._run(place)
         except BaseException:
-            plan.take_cut_off(run.call, run.outcome, run.number)
+            plan.take_cut_off(run.call, run.outcome, run.of.number)
             raise
-        if plan.settings.hooks is not None:
+        if (hooks := plan.hooks_after(outcome)) is not None:
             try:
-                outcome = await drive(plan.shown(run.call, outcome))
+                outcome = await plan.plan.review_outcome(outcome, hooks)
             except BaseException:  # the plan has it, and knows which hooks have not seen it
-                plan.take_cut_off(run.call, outcome, run.number)
+                plan.take_cut_off(run.call, outcome, run.of.number)
                 raise
         self._came_to[place] = outcome
-        plan.take(run.call, outcome, run.number)
+        plan.take(run.call, outcome, run.of.number)
         return outcome
 
     # From sync code.
@@ -295,7 +290,7 @@ class Batch:
                     raise
                 finally:
                     with changed:
-                        schedule.ended(place, is_answered=self.runs[place].call._stage.is_end)
+                        schedule.ended(place, is_answered=self.runs[place].call.status.is_terminal)
                         changed.notify_all()
 
         def stop() -> None:
@@ -309,7 +304,7 @@ class Batch:
             if self.limit == 1:
                 for place in schedule:
                     self._one_sync(place)
-                    schedule.ended(place, is_answered=self.runs[place].call._stage.is_end)
+                    schedule.ended(place, is_answered=self.runs[place].call.status.is_terminal)
             else:
                 count = min(self.limit, len(self.runs))
                 for thread in [run_in_thread(work, "worker") for _ in range(count)]:
@@ -322,7 +317,7 @@ class Batch:
     def _one_sync(self, place: int) -> None:
         """Run one call; what keeps its context from opening is noted."""
         run, plan = self.runs[place], self.plan
-        if plan is not None and (answer := plan.after_doubt(run.call)) is not None:
+        if plan is not None and (answer := plan.after_doubt(run.of)) is not None:
             self.done[place] = answer
             return
         if plan is not None and not (run.is_stopped or plan.start_sync(place, run.call)):
@@ -336,15 +331,16 @@ class Batch:
             self.done[place] = self._noted(place, error)
         except BaseException:
             if plan is not None:
-                plan.take_cut_off(run.call, run.outcome, run.number)
+                plan.take_cut_off(run.call, run.outcome, run.of.number)
             raise
         if plan is not None:
-            try:
-                self.done[place] = drive_sync(plan.shown(run.call, self.done[place]))
-            except BaseException:
-                plan.take_cut_off(run.call, self.done[place], run.number)
-                raise
-            plan.take(run.call, self.done[place], run.number)
+            if (hooks := plan.hooks_after(self.done[place])) is not None:
+                try:
+                    self.done[place] = plan.plan.review_outcome_sync(self.done[place], hooks)
+                except BaseException:
+                    plan.take_cut_off(run.call, self.done[place], run.of.number)
+                    raise
+            plan.take(run.call, self.done[place], run.of.number)
 
     def _account(self, error: BaseException) -> list[Outcome]:
         """Say the outcomes of the calls when something ended the run of them all."""
@@ -368,10 +364,10 @@ class Batch:
         return self.done.get(place) or self._came_to.get(place) or self.runs[place].outcome
 
     def _not_started(self, place: int) -> Outcome:
-        call = self.runs[place].call
+        run = self.runs[place].of
         why = ", because the run was cancelled first."
-        ended = end_unstarted(call, why) if self.plan is None else None
-        return ended or not_executed(call, why)
+        ended = run.end_unstarted(why) if self.plan is None else None
+        return ended or run.not_executed(why)
 
     def _noted(self, place: int, error: BaseException) -> Outcome:
         """Keep what came in the way of a run, to be raised in the end."""
@@ -385,7 +381,7 @@ class Batch:
             return known
         run = self.runs[place]
         if not run.is_started:  # it may still be run, or somebody else runs it
-            return not_executed(run.call, f": {type(error).__name__} came before it.")
+            return run.of.not_executed(f": {type(error).__name__} came before it.")
         return run.lost(error)
 
     def _unless_broken(self, outcomes: list[Outcome]) -> list[Outcome]:
@@ -394,7 +390,7 @@ class Batch:
             first, *others = (error for _, error in sorted(self.plan.refused.items()))
             for other in others:
                 first.add_note(f"`on_start` raised for another call, too: {other!r}")
-            raise telling(first, outcomes)
+            raise ExecutionCancelled.added_to(first, outcomes)
         if self.errors:
             raise ExecutionErrors.of([self.errors[at] for at in sorted(self.errors)], outcomes)
         return outcomes

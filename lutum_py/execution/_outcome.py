@@ -1,12 +1,7 @@
 """The outcome of a run: every ending of a tool has one meaning, written down here.
 
-The rule behind them: a result claims no more than is known. What never started, or said that it
-stopped, is `cancelled`; what failed is an `error`; what was started and cut off is `indeterminate`,
-for it may have had its effects. But if the tool declares that it changes nothing, nothing is in
-doubt: what was cut off is an `error` or `cancelled` then. That rule is in `cut_off` alone.
-
-A call that failed is told about, too: by one record in the log, one event for the sink of its
-context.
+What a result may claim is in `CallRun`. A call that failed is told about, too: by one record in the
+log, one event for the sink of its context.
 """
 
 from __future__ import annotations
@@ -14,19 +9,12 @@ from __future__ import annotations
 import logging
 from asyncio import CancelledError
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from traceback import format_exception
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from .. import AnyToolCall, ToolContext, ToolResult, Toolset
-from .._call.call import decoded_calls
-from .._call.history import Move, move, was_begun
-from .._call.outcomes import suspend
-from .._round.ending import ended_within
-from .._round.inner import asking_call
-from .._text.escaping import LINES, escape_unprintable, is_interrupt, words_of
+from .._text.escaping import LINES, escape_unprintable, is_interrupt, members_of, sole, words_of
 from .._text.json import cut
-from .._transcript.result import failure, unknown_outcome
 from ..context import ProgressStatus, ToolRequestedCalls, ToolSuspended
 from ..errors import (
     Cancelled,
@@ -38,7 +26,7 @@ from ..errors import (
     ToolError,
     ToolOutputError,
 )
-from ..typing import NotEnded
+from ..typing import CallRun, NotEnded
 
 E = TypeVar("E", bound=BaseException)
 
@@ -76,6 +64,16 @@ class ExecutionCancelled(LutumError):
             "The run of these calls was cut off. `outcomes_of(error)` gives their outcomes."
         )
         self.outcomes: tuple[Outcome, ...] = tuple(outcomes)
+
+    @classmethod
+    def added_to(cls, error: E, outcomes: Sequence[Outcome]) -> E:
+        """Return an exception in which `outcomes_of` finds the outcomes of calls."""
+        # The exception itself goes on, for others may know it by its type or identity. The outcomes
+        # hang on its chain of causes, where `outcomes_of` finds them.
+        account = cls(outcomes)
+        account.__cause__ = error.__cause__
+        error.__cause__ = account
+        return error
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.outcomes,))
@@ -148,61 +146,35 @@ def _cancelled_by(error: BaseException) -> BaseException | None:
     return context if is_of_loop else None
 
 
-def telling(error: E, outcomes: Sequence[Outcome]) -> E:
-    """Let `outcomes_of` find in an exception the outcomes of calls."""
-    # The exception itself goes on, for others may know it by its type or identity. The outcomes
-    # hang on its chain of causes, where `outcomes_of` finds them.
-    account = ExecutionCancelled(outcomes)
-    account.__cause__ = error.__cause__
-    error.__cause__ = account
-    return error
-
-
-def as_error(error: BaseException, who: str) -> Exception:
-    """Return what a function of the program raised, which is no interrupt, as an error.
-
-    Args:
-        error: What it raised.
-        who: Which function that was, to begin a sentence.
-    """
-    if isinstance(error, Exception):
-        return error
-    # Passed on, it would look as if somebody had cancelled the task.
-    return HookError(
-        f"{who} let an `asyncio.CancelledError` out, as of a task that it awaited, though nobody "
-        "cancelled the run. Catch it there."
-    )
-
-
 def raise_with(error: BaseException, outcomes: Sequence[Outcome], who: str) -> NoReturn:
     """Raise an interrupt, or a failure as an error, with the outcomes of calls."""
-    raise telling(error if is_interrupt(error) else as_error(error, who), outcomes)
+    made = error if is_interrupt(error) else HookError.as_error(error, who)
+    raise ExecutionCancelled.added_to(made, outcomes)
 
 
-# Each outcome names its run: one of a run that is over is refused, and in the history as `late`.
-def finished(call: AnyToolCall, run: int, output: Any, on_error: OnError) -> ToolResult:
+def finished(run: CallRun, output: Any, on_error: OnError) -> ToolResult:
     """Answer a call whose function returned."""
     try:
-        return call._finish(output, run)
+        return run.finish(output)
     except LifecycleError:
         raise
     except BaseException as raised:  # a validator of the output type may raise anything
         if is_interrupt(raised):
             raise
-        error = as_error(raised, f"The output of tool `{call.name}`")
+        error = HookError.as_error(raised, f"The output of tool `{run.call.name}`")
         on_error(error)
         text = str(error) if isinstance(error, ToolOutputError) else _describe(error)
-        return call._fail(text, "invalid_output", run)
+        return run.fail(text, "invalid_output")
 
 
-def failed(call: AnyToolCall, run: int, error: Exception, on_error: OnError) -> Outcome:
+def failed(run: CallRun, error: Exception, on_error: OnError) -> Outcome:
     """Answer a call whose function raised: it may have suspended itself, or said why it failed."""
     meant = sole(error)
     try:
         if isinstance(meant, ToolSuspended):
-            return suspend(call, meant.ticket, run)
+            return run.suspend(meant.ticket)
         if isinstance(meant, ToolRequestedCalls):
-            return asking_call(call, meant, Toolset, run)
+            return run.request_calls(meant, Toolset)
     except LifecycleError:
         raise
     except Exception as refused:  # noqa: BLE001 - what it asks with may raise anything
@@ -210,21 +182,21 @@ def failed(call: AnyToolCall, run: int, error: Exception, on_error: OnError) -> 
     on_error(error)
     unknown = unknown_in(meant)
     if unknown is not None:
-        return call._give_up(words_of(unknown.reason), unknown.code, run)
+        return run.indeterminate(words_of(unknown.reason), unknown.code)
     if isinstance(meant, Cancelled):
-        return cancelled(call, run, meant.reason)
+        return run.cancel(meant.reason)
     if isinstance(meant, TimedOut) and meant.is_in_doubt:
-        return cut_off(call, run, meant.reason, meant.code)
+        return run.cut_off(meant.reason, meant.code)
     if isinstance(meant, ToolError):
-        return call._fail(str(meant), meant.code, run)
-    return call._fail(f"Execution failed: {_describe(meant)}", "execution_failed", run)
+        return run.fail(str(meant), meant.code)
+    return run.fail(f"Execution failed: {_describe(meant)}", "execution_failed")
 
 
 def unknown_in(error: Exception) -> OutcomeUnknown | None:
     """Find an `OutcomeUnknown` in an exception: if a part of a group is in doubt, the whole is."""
     if isinstance(error, OutcomeUnknown):
         return error
-    return next(filter(None, map(unknown_in, _group(error))), None)
+    return next(filter(None, map(unknown_in, members_of(error))), None)
 
 
 # A tool that was asked to stop raises `ConnectionError`: was the payment made before the line
@@ -239,127 +211,20 @@ def tells(error: Exception) -> bool:
     return says or unknown_in(error) is not None
 
 
-def cancelled(call: AnyToolCall, run: int, reason: str) -> ToolResult:
-    """Answer a call that says itself that it stopped, or that only reads."""
-    return call._ended(_cancellation(call, reason, Cancelled.code), run)
-
-
-def _cancellation(call: AnyToolCall, reason: str, code: str) -> ToolResult:
-    return failure(call.metadata, "cancelled", f"Cancelled: {reason}", code)
-
-
-def not_executed(
-    call: AnyToolCall, why: str, code: str = Cancelled.code, what: str = "not executed"
-) -> ToolResult:
-    """Make the result of a call that a run does not start, without ending it.
-
-    It may still be run, or somebody runs it. If it was started by an earlier run, such as before
-    the calls that it requested, it is not said to be not executed: the model may pay again then.
-
-    Args:
-        call: The call.
-        why: Why not, from the comma or colon on.
-        code: The code of the result.
-        what: What is said of a call that was never started.
-    """
-    if not was_begun(call._history):
-        return _cancellation(call, f"{what}{why}", code)
-    why = f"the tool was started before, and did not go on{why}"
-    within = ended_within(call, {})
-    if only_reads(call):
-        return _cancellation(call, f"{why}{within}", code)
-    return unknown_outcome(call.metadata, f"{_doubt(why)}{within}", code)
-
-
-def is_in_doubt(outcome: Outcome) -> bool:
-    """Whether nobody knows what a call did, or still does."""
-    return isinstance(outcome, ToolResult) and outcome.status == "indeterminate"
-
-
-def was_stopped(outcome: Outcome) -> bool:
-    """Whether a call has no answer of its own, because it was stopped or never started."""
-    return isinstance(outcome, ToolResult) and outcome.status in ("indeterminate", "cancelled")
-
-
-def end_unstarted(
-    call: AnyToolCall, why: str, code: str = Cancelled.code, what: str = "not executed"
-) -> ToolResult | None:
-    """Answer a call that is not started here, as `not_executed` has it.
-
-    Returns:
-        The result; None if the call cannot be started: somebody has started or ended it, or asks.
-    """
-    while True:
-        since = len(call._entries)
-        if not call._stage.may_start:
-            return None
-        result = not_executed(call, why, code, what)
-        ended: Move = move("ended", verdict=result.status, detail=result)
-        if call._append_all((ended,), since) is not None:
-            return result
-
-
-def after_doubt(call: AnyToolCall, doubtful: AnyToolCall) -> ToolResult | None:
+def after_doubt(run: CallRun, doubtful: AnyToolCall) -> ToolResult | None:
     """Answer a call that was not started, since another may still work on what it accesses."""
     why = (
         f", because call {doubtful.id!r} of tool `{doubtful.name}` came before it, accesses the "
         "same, and has an unknown outcome: perhaps it still works. Find out what it did, and call "
         "again."
     )
-    return end_unstarted(call, why, "after_doubt", "not started")
-
-
-def only_reads(call: AnyToolCall) -> bool:
-    """Whether neither the tool of a call nor the tools that it requested change anything."""
-    every = (call, *decoded_calls(call._asked_for()))
-    return all(each.spec.definition.only_reads for each in every)
-
-
-def cut_off(call: AnyToolCall, run: int, why: str, code: str) -> ToolResult:
-    """Answer a call that was started, and of which nobody knows what it did or still does.
-
-    A plain error would invite another call, under another key, and what this one did would be done
-    twice. So it is one only if the tool declares effects of which none changes anything.
-    """
-    # `indeterminate` says to the model: do not simply try again. A tool that only reads can be
-    # tried again without harm, and an `error` says that.
-    if not only_reads(call):
-        return call._give_up(_doubt(why), code, run)
-    if code == Cancelled.code:
-        return cancelled(call, run, why)
-    return call._fail(f"{TimedOut.prefix}{why}", code, run)
-
-
-def lost(call: AnyToolCall, run: int, why: str) -> ToolResult:
-    """Do as `cut_off` does for a run that may be over by now, with an answer that is lost."""
-    if call._is_in_run(run):
-        with suppress(LifecycleError):  # it ended just now
-            return cut_off(call, run, why, Cancelled.code)
-    return unknown_outcome(call.metadata, _doubt(why), "cancelled")
-
-
-def _doubt(why: str) -> str:
-    return f"{why.rstrip('.')}. It may have had its effects."
-
-
-def _group(error: Exception) -> Sequence[Exception]:
-    """Return the members of an exception group; none for any other exception."""
-    if not isinstance(error, ExceptionGroup):
-        return ()
-    return cast("ExceptionGroup[Exception]", error).exceptions
-
-
-def sole(error: Exception) -> Exception:
-    """Take a group of one, as task groups make it, for the one."""
-    while len(members := _group(error)) == 1:
-        error = members[0]
-    return error
+    return run.end_unstarted(why, "after_doubt", "not started")
 
 
 def _describe(error: Exception) -> str:
     name = type(error).__name__
     text = words_of(error)
-    if members := _group(error):
+    if members := members_of(error):
         text += ": " + "; ".join(map(_describe, members[:_MEMBERS]))
     return f"{name}: {cut(text, _LIMIT)}" if text else name
 

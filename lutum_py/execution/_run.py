@@ -11,62 +11,56 @@ heed the token, so it gets the same grace. One that does neither is left behind 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from enum import Enum, auto
 from functools import partial
 from inspect import isawaitable, iscoroutine
-from math import inf
 from threading import TIMEOUT_MAX, Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from .. import AnyToolCall, AwaitingCall, SuspendedCall, ToolContext, ToolResult, ToolRoundPlan
-from .._call.deciding import HookGenerator
-from .._call.history import end_of, result_in, state_in, steps_of_kind
-from .._call.outcomes import outcome_of
-from .._context.cancellation import Ended, finish, run_in_thread, wait_for_thread
-from .._round.ending import check_shown
-from .._round.events import Ancestry, row_of, tell_asked, tell_row
-from .._round.inner import settle_within, show_to
-from .._round.record import record
-from .._round.sorted_calls import outer_of
-from .._schema.capabilities import meet
-from .._text.escaping import is_interrupt, must_go_on, names_for_message
+from .. import (
+    AnyToolCall,
+    AwaitingCall,
+    HookSet,
+    SuspendedCall,
+    ToolContext,
+    ToolResult,
+    ToolRoundPlan,
+)
+from .._text.escaping import is_interrupt, must_go_on, names_for_message, sole
 from .._text.json import shorten
+from .._text.waiting import (
+    Ended,
+    finish,
+    leave_behind,
+    run_in_thread,
+    to_its_end,
+    wait_for_thread,
+)
 from ..context import CancellationToken
-from ..errors import Cancelled, LifecycleError, MisuseError, TimedOut, ToolError, ToolInputError
-from ..typing import CallEventKind, CallRowState
+from ..errors import Cancelled, HookError, LifecycleError, MisuseError, TimedOut, ToolError
+from ..typing import CallEventKind, CallRun, Hooks
 from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
     OnError,
     Outcome,
     after_doubt,
-    as_error,
-    cut_off,
-    end_unstarted,
     failed,
     finished,
-    is_in_doubt,
-    lost,
-    only_reads,
     raise_with,
-    sole,
     tell,
-    telling,
     tells,
     trace_of,
 )
-from ._settings import Around, Settings, check_flag
+from ._settings import Around, RunSettings
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
 _Task: TypeAlias = "asyncio.Task[Any]"
 _Wait: TypeAlias = Callable[[_Task, float], Awaitable[object]]
-
-_LEFT_BEHIND: set[_Task] = set()
-"""Tasks of tools that ignore their cancellation, or have not heeded it yet."""
 
 
 # Three may ask a tool to stop, and what it raises then means another thing for each: after the
@@ -113,7 +107,7 @@ class Run:
         self,
         call: AnyToolCall,
         context: ToolContext | None,
-        settings: Settings,
+        settings: RunSettings,
         *,
         note: Callable[..., object] | None = None,
     ) -> None:
@@ -123,19 +117,16 @@ class Run:
                 "decode one with `AppTools.parse_tool_call(metadata)`."
             )
         handlers = settings.handlers
-        invocation = call._may_start(
-            None, None if handlers is None else handlers._invocation_of(call)
-        )
+        self.of = CallRun(call, None if handlers is None else handlers.invocation_of(call))
+        self.invocation = invocation = self.of.invocation
         own = call.selector.timeout
         self.call = call
-        self.invocation = invocation
         self.settings = settings
         self.timeout = settings.default_timeout if own is None else own
         self.on_error: OnError = (note or _raise) if settings.raise_errors else _ignore
         self.on_broken: Callable[[Exception, Outcome], object] = note or _raise_with
         self.on_started: Callable[[], object] | None = None
         self.cause = _Cause.ITSELF
-        self.number: int | None = None
         self.hidden: dict[str, Any] = {}
         # Checked when the run is made, for all calls of a batch before the first is started: a
         # missing `db=` is found while nothing has happened yet.
@@ -188,20 +179,12 @@ class Run:
     @property
     def is_started(self) -> bool:
         """Whether its tool was started."""
-        return self.number is not None
+        return self.of.number is not None
 
     def _begin(self) -> Outcome | None:
         """Start the call; give what it ended with if its text does not fit any more."""
-        try:
-            _, self.number = self.call._start(None, self.invocation)
-            if self.context is not None:
-                self.context._put(_number=self.number)
-        except ToolInputError:
-            if not self.call._stage.is_end:
-                raise
-            refused: Any = outcome_of(self.call)
-            result: ToolResult = refused.result
-            return result
+        if (unfit := self.of.start(self.context)) is not None:
+            return unfit
         if self.on_started is not None:
             try:
                 self.on_started()
@@ -277,9 +260,13 @@ class Run:
         if error is raised:
             return
         if is_interrupt(error):
-            raise error if self.outcome is None else telling(error, [self.outcome])
+            raise (
+                error
+                if self.outcome is None
+                else ExecutionCancelled.added_to(error, [self.outcome])
+            )
         # It is sync code, so that a `CancelledError` other than `raised` is its own.
-        broken = as_error(error, "What `around=` opens")
+        broken = HookError.as_error(error, "What `around=` opens")
         if raised is not None:
             raised.add_note(f"What `around=` opened raised, too: {broken!r}")
         elif self.outcome is None:  # it did not open
@@ -289,7 +276,7 @@ class Run:
 
     async def _run(self) -> Outcome:
         if self.is_stopped:
-            return self._told(self._not_executed())
+            return self.told(self._not_executed())
         if (unfit := self._begin()) is not None:
             return unfit
         task = asyncio.create_task(self._work(), name=f"tool {self.call.name}")
@@ -303,7 +290,7 @@ class Run:
         timer = None if self.timeout is None else loop.call_later(self.timeout, wake)
         token = self.token
         if token is not None:
-            token._add_waiter(woken)
+            token.add_waiter(woken)
         try:
             try:
                 await woken
@@ -312,7 +299,7 @@ class Run:
                 if timer is not None:
                     timer.cancel()
                 if token is not None:
-                    token._remove_waiter(woken)
+                    token.remove_waiter(woken)
             if not task.done():
                 self.cause = _Cause.TOKEN if self.is_stopped else _Cause.DEADLINE
                 await self._stop(task, "the deadline has passed", _wait)
@@ -324,8 +311,8 @@ class Run:
                 outcome = self._outcome(task)
             except LifecycleError as error:  # the run was over, such as that its round was aborted
                 outcome = self.lost(error)
-            raise stop from ExecutionCancelled([self._told(outcome)])
-        return self._told(self._outcome(task))
+            raise stop from ExecutionCancelled([self.told(outcome)])
+        return self.told(self._outcome(task))
 
     async def run_alone(self, leave: Callable[[], None] | None) -> Outcome:
         """Run the call in the present task, which is there for nothing else, if `is_alone`.
@@ -348,9 +335,9 @@ class Run:
         except BaseException as error:  # noqa: BLE001 - the tool may raise anything
             self._end_alone()
             is_cancelled = isinstance(error, asyncio.CancelledError)
-            return self._told(self._stopped() if is_cancelled else self._raised(error))
+            return self.told(self._stopped() if is_cancelled else self._raised(error))
         self._end_alone()
-        return self._told(self._finished(output))
+        return self.told(self._finished(output))
 
     def stop_alone(self, task: _Task) -> None:
         """Ask such a run to end, since the task that waits for it does."""
@@ -413,7 +400,7 @@ class Run:
         return await output if isawaitable(output) else output
 
     def _function(self) -> Any:
-        return self.invocation.start(self.call, self.call._give_away(), self.hidden)
+        return self.of.invoke(self.hidden)
 
     async def _stop(self, task: _Task, reason: str, wait: _Wait) -> None:
         """Ask the run to end, and give it the grace to do so."""
@@ -442,7 +429,7 @@ class Run:
 
     def _finished(self, output: Any) -> Outcome:
         try:
-            return finished(*self._mine, output, self.on_error)
+            return finished(self.of, output, self.on_error)
         except Exception:
             raise
         except BaseException as error:  # noqa: BLE001 - of a validator of the output type
@@ -452,13 +439,11 @@ class Run:
         if self.cause is _Cause.DEADLINE:
             return self._cut_off("was cancelled")
         if self.cause is _Cause.OWNER:
-            return cut_off(
-                *self._mine, "the run was cut off before the tool finished.", "cancelled"
-            )
+            return self.of.cut_off("the run was cut off before the tool finished.", "cancelled")
         if self.is_stopped:
             return self._cut_off("cut off")
         why = "the tool was cancelled, though nobody asked it to stop."
-        return cut_off(*self._mine, why, "cancelled")
+        return self.of.cut_off(why, "cancelled")
 
     def _raised(self, error: BaseException) -> Outcome:
         if not isinstance(error, Exception):
@@ -479,15 +464,15 @@ class Run:
         # An exception after a request to stop says little: a client that lost its connection raises
         # the same whether the payment went through or not.
         was_stopped = self.cause is not _Cause.ITSELF or self.is_stopped
-        if was_stopped and not (tells(meant) or only_reads(self.call)):
+        if was_stopped and not (tells(meant) or self.of.only_reads):
             self.on_error(error)
             self.on_error = _ignore
             # Words that nobody wrote for the model are for the log alone.
             what = f"said {str(meant)!r}" if self.is_said else f"raised {type(meant).__name__}"
             return self._cut_off(what)
-        return failed(*self._mine, error, self.on_error)
+        return failed(self.of, error, self.on_error)
 
-    def _told(self, outcome: Outcome) -> Outcome:
+    def told(self, outcome: Outcome) -> Outcome:
         """Keep the outcome, and let the log and the sink know of a call that failed."""
         self.outcome = outcome
         if isinstance(outcome, ToolResult) and outcome.is_error:
@@ -503,17 +488,11 @@ class Run:
         self.outcome = outcome = self.lost(error)
         if self.cause is _Cause.OWNER:
             return outcome
-        raise telling(error, [outcome])
+        raise ExecutionCancelled.added_to(error, [outcome])
 
     def lost(self, error: BaseException) -> Outcome:
         """Say what a run that was started comes to if something else ended it."""
-        return lost(*self._mine, f"{type(error).__name__} ended it.")
-
-    @property
-    def _mine(self) -> tuple[AnyToolCall, int]:
-        """The call, and the number of its run."""
-        assert self.number is not None
-        return self.call, self.number
+        return self.of.lost(f"{type(error).__name__} ended it.")
 
     def _goes_on(self) -> Outcome:
         return self._cut_off("cannot be stopped" if self.cause is _Cause.DEADLINE else "goes on")
@@ -524,7 +503,7 @@ class Run:
         why = f"the tool was asked to stop and {what}"
         if self.cause is not _Cause.OWNER and (reason := self._stop_reason()):
             why += f": {reason}"
-        return cut_off(*self._mine, why, "cancelled")
+        return self.of.cut_off(why, "cancelled")
 
     def _timed_out(self, what: str, *, is_known: bool = False) -> Outcome:
         """The deadline passed; `is_known` where the function itself said that it stopped."""
@@ -532,14 +511,14 @@ class Run:
         error = TimedOut(f"{late} and {what}.", not is_known)
         self.on_error(error)
         if is_known:
-            return self.call._fail(str(error), error.code, self.number)
-        return cut_off(*self._mine, f"the tool {error.reason}", error.code)
+            return self.of.fail(str(error), error.code)
+        return self.of.cut_off(f"the tool {error.reason}", error.code)
 
     def _not_executed(self) -> Outcome:
         why = f", because {self._stop_reason() or 'it was cancelled.'}"
         while True:
-            self.call._may_start(None, self.invocation)
-            if (result := end_unstarted(self.call, why)) is not None:
+            self.of.check_start()
+            if (result := self.of.end_unstarted(why)) is not None:
                 return result
 
     def _stop_reason(self) -> str | None:
@@ -566,9 +545,9 @@ class Run:
         """Run the call to an outcome: right here, or in a thread if it has a deadline."""
         around = self.settings.around
         if around is None or self.is_stopped:
-            return self._told(self._run_sync())
+            return self.told(self._run_sync())
         with self._surrounded(around) as came_to:
-            came_to.append(self._told(self._run_sync()))
+            came_to.append(self.told(self._run_sync()))
         return came_to[0]
 
     def _run_sync(self) -> Outcome:
@@ -603,7 +582,7 @@ class Run:
         return self._finished(ended.result())
 
     def _function_sync(self) -> Any:
-        return self.invocation.run_sync(self.call, self.call._give_away(), self.hidden)
+        return self.of.invoke_sync(self.hidden)
 
 
 class _Fatal(NamedTuple):
@@ -616,33 +595,11 @@ async def _wait(task: _Task, seconds: float) -> None:
     await asyncio.wait((task,), timeout=seconds)
 
 
-async def to_its_end(task: asyncio.Future[Any], seconds: float = inf) -> None:
-    """Wait for a task that ends soon, also if cancellation is asked for once more."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + seconds
-    while not task.done() and (left := end - loop.time()) > 0:
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait((task,), timeout=left)
-
-
 def _is_done(thread: Future[Ended[Any]], seconds: float) -> bool:
     """Wait for a thread; whether it has ended."""
     with suppress(TimeoutError):
         thread.result(min(seconds, TIMEOUT_MAX))
     return thread.done()
-
-
-def leave_behind(task: _Task) -> None:
-    """Let a task go on that nobody waits for; the loop alone would not keep it alive."""
-    _LEFT_BEHIND.add(task)
-    task.add_done_callback(_look_away)
-
-
-def _look_away(task: _Task) -> None:
-    """Take note of a late exception, so that asyncio does not report it as forgotten."""
-    _LEFT_BEHIND.discard(task)
-    if not task.cancelled():
-        task.exception()
 
 
 def _ignore(error: Exception) -> None:
@@ -677,14 +634,14 @@ class PlanRun:
         RoundClosedError: The round has ended.
     """
 
-    def __init__(self, plan: ToolRoundPlan[Any], settings: Settings, *, in_order: bool) -> None:
+    def __init__(self, plan: ToolRoundPlan[Any], settings: RunSettings, *, in_order: bool) -> None:
         if not isinstance(plan, ToolRoundPlan):
             raise MisuseError(
                 f"What is run here is a plan, not {shorten(plan)}. Pass what `round.plan()` or "
                 "`await round.apply_hooks(hooks)` gave; single calls are for `execute`."
             )
-        check_flag("in_order", in_order)
-        plan._state._check_open()
+        MisuseError.check_flag("in_order", in_order)
+        plan.check_open()
         self.plan = plan
         self.settings = settings
         self.refused: dict[int, BaseException] = {}
@@ -695,60 +652,87 @@ class PlanRun:
         self.ready: list[AnyToolCall] = []
         self._is_started = False
 
-    def settle(self) -> HookGenerator[bool]:
+    async def settle(self) -> bool:
         """Let hooks decide about what calls have requested; whether there is anything to run then.
 
         If no call has requested any, there is something only once, since all that can be run is run
         together.
         """
-        inner, hooks = self.plan._state._round.inner, self.settings.hooks
-        is_started, self._is_started = self._is_started, True
-        if is_started and not inner:
+        hooks = self.settings.hooks
+        if self._is_over():
             return False
         if hooks is not None:
-            yield from settle_within(self.plan, hooks, self.settings.on_event)
-            yield from self._show_again()
-        if self._in_order:
-            from .._round.sorted_calls import Order
+            await self.plan.settle_nested(hooks, on_event=self.settings.on_event)
+            for call, outcome in self._ended():
+                self._take_shown(call, await self.plan.review_outcome(outcome, hooks))
+        return self._find_ready()
 
-            self.ready, self.waits = Order.of(self.plan).free()
-        else:
-            self.ready = [call for call in self.plan.pending if call._stage.may_start]
-        for call in self.ready if inner else ():
-            check_shown(self.plan, call.id, hooks)  # before it is run, and its result lost
+    def settle_sync(self) -> bool:
+        """Do as `settle` does, with sync hooks only."""
+        hooks = self.settings.hooks
+        if self._is_over():
+            return False
+        if hooks is not None:
+            self.plan.settle_nested_sync(hooks, on_event=self.settings.on_event)
+            for call, outcome in self._ended():
+                self._take_shown(call, self.plan.review_outcome_sync(outcome, hooks))
+        return self._find_ready()
+
+    def _is_over(self) -> bool:
+        is_started, self._is_started = self._is_started, True
+        return is_started and not self.plan.has_nested_calls
+
+    def _ended(self) -> Iterator[tuple[AnyToolCall | None, ToolResult]]:
+        """Yield what came of calls before, or while an after-hook raised, or was cut off.
+
+        With its call, if its outcome is still to be recorded.
+        """
+        plan = self.plan
+        for result in (*plan.finished, *(each.result for each in plan.handled)):
+            yield None, result
+        for call in plan.pending:
+            if call.requested_by is not None and (end := call.result) is not None:
+                yield call, end
+
+    def _take_shown(self, call: AnyToolCall | None, outcome: Outcome) -> None:
+        if call is not None and call.status.is_terminal:  # else it was tried again meanwhile
+            self.take(call, outcome, None)
+
+    def _find_ready(self) -> bool:
+        plan = self.plan
+        free = {call.id: call for call in plan.pending if call.may_start}
+        if self._in_order:
+            order = plan.order()
+            places: dict[str, int] = {}
+            for id, waits in order.items():
+                if id in free and all(each in places for each in waits):
+                    places[id] = len(places)
+            self.waits = [[places[each] for each in order[id]] for id in places]
+            free = {id: free[id] for id in places}
+        self.ready = [*free.values()]
+        for call in self.ready if plan.has_nested_calls else ():
+            # Before it is run, and its result lost.
+            plan.check_after_hooks(call.id, self.settings.hooks)
         return bool(self.ready)
 
-    def _show_again(self) -> HookGenerator[None]:
-        """Show what came of calls before, or while an after-hook raised, or was cut off."""
-        for call in self.plan._readable:
-            if state_in(call._history) in ("handled", "finished"):
-                yield from self.shown(call, result_in(call._history))
-        for call in self.plan.pending:
-            end = end_of(call._history) if call.id in self.plan._state._round.inner else None
-            if end is not None and isinstance(end.detail, ToolResult):
-                outcome = yield from self.shown(call, end.detail)
-                self.take(call, outcome, call._last[1])
+    def hooks_after(self, outcome: Outcome) -> Hooks | None:
+        """Return the hooks that see an outcome before the plan is given it, if any do."""
+        hooks = self.settings.hooks
+        return hooks if isinstance(hooks, HookSet) and isinstance(outcome, ToolResult) else None
 
-    def shown(self, call: AnyToolCall, outcome: Any) -> HookGenerator[Outcome]:
-        """Show what a call came to to the after-hooks, before the plan is given it."""
-        shown: Outcome = outcome
-        # That a call was refused at its start is no result of its tool.
-        if self.settings.hooks is not None and state_in(call._history) != "rejected":
-            shown = yield from show_to(call, outcome, self.settings.hooks)
-        return shown
-
-    def after_doubt(self, call: AnyToolCall) -> Outcome | None:
+    def after_doubt(self, run: CallRun) -> Outcome | None:
         """Answer a call that would come after one which perhaps still works on the same.
 
         Returns:
             Its result; None if it may start, as it always may if no order is kept.
         """
+        call = run.call
         for doubtful in self.in_doubt:
             # A program whose inner call is in doubt may go on: it accesses the same because that
             # call is part of it.
-            is_free = call in outer_of(self.plan, doubtful.id)  # it is within this one
-            if call._stage.may_start and not is_free and meet(doubtful.accesses, call.accesses):
-                outcome = after_doubt(call, doubtful)
+            is_within = any(each.id == call.id for each in self.plan.ancestors(doubtful.id))
+            if call.may_start and not is_within and doubtful.conflicts_with(call):
+                outcome = after_doubt(run, doubtful)
                 if outcome is not None:
                     self.take(call, outcome, None)
                 return outcome
@@ -766,7 +750,7 @@ class PlanRun:
                     raise
                 self.refused[place] = error  # raised again when the others have ended
                 return False
-        self.plan._state._check_open()  # a plan that was saved meanwhile runs where it is loaded
+        self.plan.check_open()  # a plan that was saved meanwhile runs where it is loaded
         return True
 
     def start_sync(self, place: int, call: AnyToolCall) -> bool:
@@ -785,7 +769,7 @@ class PlanRun:
                     raise
                 self.refused[place] = error  # raised again when the others have ended
                 return False
-            self.plan._state._check_open()
+            self.plan.check_open()
         return True
 
     def take(self, call: AnyToolCall, outcome: Outcome, run: int | None) -> None:
@@ -799,44 +783,30 @@ class PlanRun:
         with self._lock:
             # Not started, so there is nothing to record: it stays pending, here or where the plan
             # is loaded. Of a call that was tried again, its history has the outcome.
-            if call._stage.may_start:
+            if call.may_start or not self.plan.record(outcome, run=run):
                 return
-            self.plan._state._check_open()
-            if not record(self.plan, outcome, run):
-                return
-            if self.waits is not None and is_in_doubt(outcome):
+            if self.waits is not None and outcome.is_indeterminate:
                 self.in_doubt.append(call)
             self._tell_ended(call, outcome)
 
     def take_cut_off(self, call: AnyToolCall, outcome: Outcome | None, run: int | None) -> None:
         """Do as `take` does if the run is over, so that no after-hook can run any more."""
-        try:
-            check_shown(self.plan, call.id)
-        except MisuseError:
-            return
         if outcome is not None:
-            self.take(call, outcome, run)
-
-    # The rows are made of the call at hand: a round may have thousands.
+            with suppress(MisuseError):
+                self.take(call, outcome, run)
 
     def started(self, call: AnyToolCall) -> None:
         """Tell that a call was started, if somebody wants to know."""
-        asked = any(steps_of_kind(call._history, "requested"))
-        self._tell("continued" if asked else "started", call, "pending")
+        self._tell("started", call)
 
     def _tell_ended(self, call: AnyToolCall, outcome: Outcome) -> None:
         if isinstance(outcome, SuspendedCall):
             self._tell("suspended", call)
-        elif isinstance(outcome, AwaitingCall) and not call._stage.is_end:
+        elif isinstance(outcome, AwaitingCall) and not call.status.is_terminal:
             self._tell("requested", call)
-            if self.settings.on_event is not None:
-                tell_asked(self.plan, self.settings.on_event, call)
         else:
             self._tell("ended", call)
 
-    def _tell(
-        self, kind: CallEventKind, call: AnyToolCall, state: CallRowState | None = None
-    ) -> None:
+    def _tell(self, kind: CallEventKind, call: AnyToolCall) -> None:
         if self.settings.on_event is not None:
-            row = row_of(call, state, outer=Ancestry.of(self.plan, call.id))
-            tell_row(self.settings.on_event, kind, row)
+            self.plan.notify(self.settings.on_event, kind, call)

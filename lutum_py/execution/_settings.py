@@ -64,7 +64,7 @@ class RunOptions(TypedDict, total=False):
 # Not frozen, though nobody changes it: one is made for each call of `execute`, and to go around its
 # own `__setattr__` for each field would take a fifth of the time that a small tool takes in all.
 @dataclass(slots=True, kw_only=True)
-class Settings:
+class RunSettings:
     """Hold the options of a run, how many calls may run at once, and who decides and listens.
 
     Raises:
@@ -86,7 +86,7 @@ class Settings:
     on_event: OnEvent | None = None
 
     @classmethod
-    def of(cls, options: RunOptions, limit: int | None = None, **functions: Any) -> Settings:
+    def of(cls, options: RunOptions, limit: int | None = None, **functions: Any) -> RunSettings:
         """Check what a function was called with, and the functions that it was given by name.
 
         Raises:
@@ -100,17 +100,27 @@ class Settings:
                 f"parameters of its function, a run takes {names_for_message(names)}."
             )
         for name, value in functions.items():
-            check_function(name, value)
+            cls.check_function(name, value)
         return cls(limit=limit, **functions, **options)
 
+    @staticmethod
+    def check_function(name: str, value: object) -> None:
+        """Refuse what cannot be called where a run takes a function or None.
+
+        Raises:
+            MisuseError: It is something else.
+        """
+        if not (value is None or callable(value) or hasattr(value, "hook_tool_call")):
+            raise MisuseError(f"{name}={shorten(value)}: pass {_TAKES[name]}, or leave it out.")
+
     def __post_init__(self) -> None:
-        check_function("around", self.around)
+        self.check_function("around", self.around)
         limit = self.limit
         if limit is not None and not (is_whole(limit) and limit >= 1):
             raise InvalidValueError(
                 f"limit={self.limit!r}: at least one call has to run at a time. Or leave it out."
             )
-        check_flag("raise_errors", self.raise_errors)
+        MisuseError.check_flag("raise_errors", self.raise_errors)
         if not (self.skipped is None or is_mapping(self.skipped)):
             raise MisuseError(
                 f"skipped={shorten(self.skipped)} is not a mapping. Pass the values of hidden "
@@ -142,23 +152,3 @@ _TAKES = {
     "on_start": "a function of a call",
     "on_event": "a function of an event, such as `log_events()` of `lutum_py.sinks`",
 }
-
-
-def check_function(name: str, value: object) -> None:
-    """Refuse what cannot be called where a run takes a function or None.
-
-    Raises:
-        MisuseError: It is something else.
-    """
-    if not (value is None or callable(value) or hasattr(value, "hook_tool_call")):
-        raise MisuseError(f"{name}={shorten(value)}: pass {_TAKES[name]}, or leave it out.")
-
-
-def check_flag(name: str, value: object) -> None:
-    """Refuse what is neither True nor False: a text such as `"no"` would count as True.
-
-    Raises:
-        MisuseError: It is something else.
-    """
-    if not isinstance(value, bool):
-        raise MisuseError(f"{name}={shorten(value)}: pass True or False, or leave it out.")

@@ -469,12 +469,7 @@ class Serving:
 
     def told_of(self, name: str, raised: BaseException, what: str = "failed") -> str:
         """Log what nobody wrote for the client, and say only that there was something."""
-        error = raised
-        if not isinstance(error, Exception):
-            error = HookError(
-                "A function of the server let an `asyncio.CancelledError` out, as of a task that "
-                "it awaited, though nobody cancelled the call. Catch it there."
-            )
+        error = HookError.as_error(raised, "A function of the server")
         LOGGER.error("tool %s %s", escape_unprintable(name), what, exc_info=error)
         told = f": {escape_unprintable(str(error), LINES)}" if self.show_errors else "."
         return f"Tool {escape_unprintable(name)!r} {what}{told}"
@@ -625,8 +620,7 @@ class _Answering:
         error = _sole(self._raised)
         # That nobody knows what it did is said in words of a tool or of this library, and to a
         # client which took it for a plain failure, the tool would look free to be called again.
-        is_in_doubt = isinstance(outcome, ToolResult) and outcome.status == "indeterminate"
-        return None if is_in_doubt or isinstance(error, ToolError) else error
+        return None if isinstance(error, ToolError) or outcome.is_indeterminate else error
 
     def _answer_of(self, result: ToolResult) -> CallToolResult:
         text = result.rejection_reason or result.model_text

@@ -15,12 +15,9 @@ from math import inf
 from typing import Any, NamedTuple, Self
 
 from .. import AnyToolCall
-from .._round.sorted_calls import waits_for
-from .._schema.capabilities import ANY_AREA, EVERYTHING, meet
 from .._text.json import shorten
-from ..capabilities import ResourceAccess
+from ..capabilities import ResourceAccess, waits_for
 from ..errors import MisuseError, StoreError
-from ..execution._settings import check_flag
 from ..saved import Saved
 from ._database import Rows, Statement
 from ._rows import CLAIMABLE, IS_CLAIMED, SavedCall, check_word
@@ -53,7 +50,7 @@ class ClaimOrder(NamedTuple):
                 f"across={shorten(across)} is not a list of areas. Pass one, such as [{area!r}]."
             )
         is_kept = self.in_order if in_order is None else in_order
-        check_flag("in_order", is_kept)
+        MisuseError.check_flag("in_order", is_kept)
         named = self.across if across is None else tuple(sorted(set(across)))
         for area in named:
             check_word("area", area)
@@ -84,6 +81,10 @@ class ClaimOrder(NamedTuple):
         return {"turns": {**self.data, "accesses": accesses}}
 
 
+_EVERYTHING = (ResourceAccess("*", None, mutating=True),)
+"""What a call is assumed to access if nobody knows better."""
+
+
 def _touched(row: SavedCall) -> tuple[ResourceAccess, ...]:
     said = row.parsed_body.inner("turns").each("accesses")
     return tuple(
@@ -97,9 +98,9 @@ def _order_and_touches(row: SavedCall, rows: Rows) -> tuple[ClaimOrder, tuple[Re
     try:
         row.check(rows.key)
         order = ClaimOrder.of(row)
-        return order, _touched(row) if order != ClaimOrder() else EVERYTHING
+        return order, _touched(row) if order != ClaimOrder() else _EVERYTHING
     except StoreError:
-        return ClaimOrder(), EVERYTHING
+        return ClaimOrder(), _EVERYTHING
 
 
 def lock_calls(rows: Rows, id: str) -> None:
@@ -252,10 +253,9 @@ def _meet(
 ) -> bool:
     theirs, touches = _order_and_touches(other, rows)
     return any(
-        meet(_within(touched, area), _within(touches, area))
+        one.conflicts_with(other_one)
         for area in set(order.across).intersection(theirs.across)
+        for one in touched
+        for other_one in touches
+        if one.may_be_in(area) and other_one.may_be_in(area)
     )
-
-
-def _within(touches: Iterable[ResourceAccess], area: str) -> list[ResourceAccess]:
-    return [touch for touch in touches if touch.area in (area, ANY_AREA)]

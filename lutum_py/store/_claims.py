@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import UTC, datetime
 from itertools import chain
-from random import uniform
-from time import monotonic, time
+from time import monotonic
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
-from .. import AnyToolCall, AwaitingCall, SuspendedCall, ToolResult
-from .._call.deciding import HookGenerator, drive_sync
-from .._call.history import CONTINUED, iso_time
-from .._round.ending import as_results
-from .._round.events import row_at, tell_asked, tell_row
-from .._round.inner import ask, decide_asked
-from .._round.record import record
-from .._round.record import settle as settled_by_hooks
+from .. import AnyToolCall, AwaitingCall, HandledCall, RejectedCall, SuspendedCall, ToolResult
 from .._text.json import is_array
 from ..errors import (
     CommitError,
@@ -30,20 +23,11 @@ from ..errors import (
 )
 from ..typing import CallEvent, Hooks, NotEnded, ResultLike
 from ._claim_order import ClaimOrder, gives_way, lock_shared, release, wake_shared
-from ._database import Rows, Statement
-from ._records import Moved, Records, is_moved
-from ._rows import CALL, ENTRY, HEAD, MAY_BE_DUE, Entry, Head, SavedCall, check_word, parsed
+from ._database import Database, Rows, Statement
+from ._records import Conversations, Moved, is_moved
+from ._rows import CALL, ENTRY, HEAD, MAY_BE_DUE, Entry, Head, SavedCall, parsed
 from ._tree import Change, Tree, late_steps
-from ._values import (
-    Claim,
-    check_begins,
-    check_claim,
-    check_lease,
-    check_limit,
-    check_seconds,
-    check_sees,
-    check_toolset,
-)
+from ._values import OpenClaim, check_begins, check_sees
 
 _HEAD_COLUMNS: Final = ", ".join(f"h.{name}" for name in HEAD.split(", "))
 _ENTRY_COLUMNS: Final = ", ".join(f"e.{name}" for name in ENTRY.split(", "))
@@ -134,77 +118,28 @@ def _claim_statement(
     return sql, (own, *values, limit, *values, limit, limit, lease, claim, own, owner)
 
 
-class Claims(Records):
+class Claims(Conversations):
     """Let workers take calls, start and finish them."""
 
-    def claim(
-        self, toolset: type[Any], *, id: str | None = None, lease: float = 60
-    ) -> Claim | None:
-        """Take the next call that may be run, for the length of a lease.
+    def __init__(self, database: Database, owner: str) -> None:
+        super().__init__(database, owner)
+        # Calls that could not be claimed here, and until when they are left alone.
+        self._unfit: dict[tuple[str, str], float] = {}
 
-        That is one that nobody has started, or one that was started and whose lease ran out: it is
-        in doubt. Those that have been free for longest come first. A call that cannot be claimed,
-        because its row or plan does not fit, raises once, and is then left alone for the length of
-        the lease. One whose turn has not come is left out: see `in_order` and `across` of `save`.
-
-        Args:
-            toolset: The toolset that the plans belong to.
-            id: The conversation; by default any.
-            lease: How long it is yours, in seconds. It has to outlast the tool, or be renewed.
-
-        Returns:
-            The claim; None if no call may be run now.
-
-        Raises:
-            PlanError: The plan of a row does not load, or does not allow that call to run.
-            StoreError: A row was edited, or the database failed.
-            InvalidValueError: The id is no id, or the lease is not a number of seconds.
-            MisuseError: It is not a toolset.
-        """
-        return next(iter(self.claim_many(toolset, 1, id=id, lease=lease)), None)
-
-    def claim_many(
-        self, toolset: type[Any], limit: int, *, id: str | None = None, lease: float = 60
-    ) -> list[Claim]:
-        """Take several calls at once, as `claim` takes one: those that you can start at once.
-
-        Args:
-            toolset: The toolset that the plans belong to.
-            limit: How many at most.
-            id: The conversation; by default any.
-            lease: How long they are yours, in seconds, each by itself.
-
-        Returns:
-            The claims; none if no call may be run now.
-
-        Raises:
-            PlanError: As in `claim`; the other calls are given back.
-            StoreError: As in `claim`.
-            InvalidValueError: The id is no id, or the lease or limit is not a number that fits.
-            MisuseError: It is not a toolset.
-        """
-        if id is not None:
-            check_word("id", id)
-        check_toolset(toolset)
-        check_lease(lease)
-        check_limit(limit)
-        wanted = Wanted(id, passed=self._unfit_here())
-        return self._claim(toolset, wanted, lease, limit)
-
-    def _claim(self, toolset: Any, wanted: Wanted, lease: float, limit: int) -> list[Claim]:
+    def claim(self, toolset: Any, wanted: Wanted, lease: float, limit: int) -> list[OpenClaim]:
         """Claim calls that are wanted, in one round trip."""
         while True:
             claim = uuid4().hex
             statement = _claim_statement(
                 wanted,
                 claim,
-                self._owner,
+                self.owner,
                 round(1000 * lease),
                 limit,
-                is_postgres=self._database.is_postgres,
+                is_postgres=self.database.is_postgres,
             )
-            ((_, found),) = self._database.batch(statement)
-            made: list[Claim] = []
+            ((_, found),) = self.database.batch(statement)
+            made: list[OpenClaim] = []
             fault: Exception | None = None
             for cells in [each for each in found if each[_CLAIM] == claim]:
                 try:
@@ -220,18 +155,18 @@ class Claims(Records):
             if made or not found:
                 return made
 
-    def _opened(self, toolset: Any, cells: Any, claim: str, lease: float) -> list[Claim]:
+    def _opened(self, toolset: Any, cells: Any, claim: str, lease: float) -> list[OpenClaim]:
         """Make the claim of a row that was taken; none if it gives way to another claim."""
         row = SavedCall.of(cells[:_CALL_CELLS])
-        row.check(self._key)
-        head = Head.of(_list(cells[_CALL_CELLS]), self._key)
+        row.check(self.database.key)
+        head = Head.of(_list(cells[_CALL_CELLS]), self.database.key)
         if row.shared and not self._is_first(row):
             return []
         if row.root == row.call and row.state != "awaiting" and not _has_inner(row):
             entries = map(Entry.read, _list(cells[_CALL_CELLS + 1]))
-            tree = Tree(head, [row], entries, self._key)
+            tree = Tree(head, [row], entries, self.database.key)
         else:
-            with self._database.read() as rows:
+            with self.database.read() as rows:
                 read = Tree.read(rows, head, row.call)
             if read is None or read.rows[row.call].claim != claim:
                 return []
@@ -247,7 +182,7 @@ class Claims(Records):
                 "give the round up."
             )
         key = call.idempotency_key
-        return [Claim(row.conversation, call, key, row.token, is_in_doubt, lease, tree, claim)]
+        return [OpenClaim(row.conversation, call, key, row.token, is_in_doubt, lease, tree, claim)]
 
     def _is_first(self, row: SavedCall) -> bool:
         """Whether a claimed call meets no other in what its round shares; else it gives way."""
@@ -255,7 +190,7 @@ class Claims(Records):
         def do(rows: Rows) -> bool:
             # Two claims that meet could each look before the other is written. In a statement of
             # its own: what a statement sees is as old as its beginning, and so older than the lock.
-            lock_shared(rows, is_postgres=self._database.is_postgres)
+            lock_shared(rows, is_postgres=self.database.is_postgres)
             until = gives_way(rows, row)
             if until is None:
                 return True
@@ -266,7 +201,7 @@ class Claims(Records):
             )
             return False
 
-        return self._database.transact(do)
+        return self.database.transact(do)
 
     # A call that cannot be claimed here is left to others: whoever has another key or other tools
     # must not keep it from those who can run it. So it is remembered in this process alone.
@@ -276,14 +211,14 @@ class Claims(Records):
         self._unfit[id, call] = monotonic() + lease
         self._give_back(id, call, claim)
 
-    def _unfit_here(self) -> list[tuple[str, str]]:
+    def unfit_here(self) -> list[tuple[str, str]]:
         now = monotonic()
         for which in [which for which, until in [*self._unfit.items()] if until <= now]:
             del self._unfit[which]
         return [*self._unfit]
 
     def _give_back(self, id: str, call: str, claim: str) -> int:
-        (count, _), *_ = self._database.batch(
+        (count, _), *_ = self.database.batch(
             (
                 (
                     "UPDATE lutum_call SET claim = NULL, worker = NULL, owner = NULL, "
@@ -296,44 +231,35 @@ class Claims(Records):
                 (id, call, claim),
             ),
             wake_shared(),
-            self._database.notice,
+            self.database.notice,
         )
         return count
 
-    def start(self, claim: Claim) -> AnyToolCall:
-        """Put on record that a call is about to run, and give the call that can be.
-
-        The lease begins again. If this fails, run nothing; it may be tried again.
-
-        Raises:
-            MisuseError: The call is in doubt and its tool is not idempotent, or this claim has
-                started it already.
-            LifecycleError: It has ended already.
-            StaleError: A later claim was made, the call has its result, or the round is over.
-            StoreError: The database failed.
-        """
-        check_claim(claim, "start")
-        with claim._lock:  # a second thread with the same claim comes after this, and is refused
+    def start(self, claim: OpenClaim) -> AnyToolCall:
+        """Put on record that a call starts, and return the call that may run; see `Store.start`."""
+        with claim.lock:  # a second thread with the same claim comes after this, and is refused
             self._check_goes_on(claim)
             try:
                 check_begins(claim)
             except LutumError:  # but a claim that is over is stale, whatever else is wrong
                 self.renew(claim)
                 raise
-            call = self._handed_out(claim)
-            self._write_alone(claim, claim._starting, keeps=round(1000 * claim.lease))
-            claim._tree.advance(claim._starting)
-            claim._is_started = True
+            call = self.hand_out(claim)
+            self.write_alone(claim, claim.starting, keeps=round(1000 * claim.lease))
+            claim.tree.advance(claim.starting)
+            claim.is_started = True
         return call
 
-    def _handed_out(self, claim: Claim) -> AnyToolCall:
+    def hand_out(self, claim: OpenClaim) -> AnyToolCall:
         """Return the call that may run; that it starts is not on record yet."""
-        if claim._given is None:
-            claim._given = claim._tree.plan.detach(claim.call.id, owner=self._owner)
-            claim._starting = claim._tree.changes()
-        return claim._given
+        if claim.given is None:
+            claim.given = claim.tree.plan.detach(claim.call.id, owner=self.owner)
+            claim.starting = claim.tree.changes()
+        return claim.given
 
-    def _write_alone(self, claim: Claim, changes: list[Change], keeps: int | None = None) -> None:
+    def write_alone(
+        self, claim: OpenClaim, changes: list[Change], keeps: int | None = None
+    ) -> None:
         """Write what was done to one call, in one round trip; it may be repeated.
 
         Args:
@@ -354,26 +280,26 @@ class Claims(Records):
             changes[:] = newer
 
     def _write_one(
-        self, claim: Claim, change: Change, keeps: int | None
+        self, claim: OpenClaim, change: Change, keeps: int | None
     ) -> tuple[bool, SavedCall | None]:
         """Write a change; return whether it is on record, or else the row as it is now."""
         row, before, entries = change
         assert before is not None
-        needs_claim = keeps is not None or not claim._is_started or claim._has_ended
-        update = row.update(before, claim=claim._claim if needs_claim else None, keeps=keeps)
+        needs_claim = keeps is not None or not claim.is_started or claim.has_ended
+        update = row.update(before, claim=claim.claim if needs_claim else None, keeps=keeps)
         last, after = entries[-1], list[Statement]()
         if change.is_end and _is_followed(row):
-            after = [*release(row, last.id), self._database.notice]
+            after = [*release(row, last.id), self.database.notice]
         elif row.shared and keeps is None:  # it waits, or is given back
-            after = [wake_shared(), self._database.notice]
-        if self._database.is_postgres and not after:
+            after = [wake_shared(), self.database.notice]
+        if self.database.is_postgres and not after:
             step = [Entry.insert_after(update, entries)]
         else:
             step = [update, *(each.insert_if(row) for each in entries), *after]
-        if self._database.batch(*step)[0][0]:
+        if self.database.batch(*step)[0][0]:
             return True, None
         # Written already, if only the answer was lost: an entry is known by its own id.
-        with self._database.read() as rows:
+        with self.database.read() as rows:
             found = SavedCall.at(rows, row.conversation, row.call)
             query = (
                 "SELECT id FROM lutum_entry WHERE conversation = ? AND round = ? AND call = ? "
@@ -383,57 +309,44 @@ class Claims(Records):
         is_last = found is not None and (keeps is None or found.n == row.n)
         return ours == (last.id,) and is_last, found
 
-    def _behind_late(self, claim: Claim, changes: list[Change]) -> list[Change] | None:
+    def _behind_late(self, claim: OpenClaim, changes: list[Change]) -> list[Change] | None:
         """Put changes behind what came too late, or another order: neither makes a claim void.
 
         Returns:
             The changes; None if nothing came meanwhile, or more than that has happened.
         """
-        with self._database.read() as rows:
+        with self.database.read() as rows:
             own = SavedCall.at(rows, claim.id, claim.call.id)
-            if own is None or own.round != claim._tree.head.round:
+            if own is None or own.round != claim.tree.head.round:
                 return None
-            tree = Tree.read(rows, claim._tree.head, own.call)
+            tree = Tree.read(rows, claim.tree.head, own.call)
         assert tree is not None, "its row is there"
         newer = [each for each in (change.behind(tree) for change in changes) if each is not None]
         is_moved = _seals_before(newer) != _seals_before(changes)
         return newer if is_moved and len(newer) == len(changes) else None
 
-    def renew(self, claim: Claim) -> None:
-        """Let a lease begin again.
-
-        Raises:
-            StaleError: A later claim was made, the call has its result, or the round is over.
-            StoreError: The database failed.
-        """
-        check_claim(claim, "renew")
-        ((count, _),) = self._database.beat(
+    def renew(self, claim: OpenClaim) -> None:
+        """Let a lease begin again; see `Store.renew`."""
+        ((count, _),) = self.database.beat(
             (
                 (
                     "UPDATE lutum_call SET due = {now} + ? "
                     "WHERE conversation = ? AND call = ? AND claim = ?"
                 ),
-                (round(1000 * claim.lease), claim.id, claim.call.id, claim._claim),
+                (round(1000 * claim.lease), claim.id, claim.call.id, claim.claim),
             )
         )
         if count == 0:
             raise self._stale(claim)
 
-    def _stale(self, claim: Claim) -> StaleError:
-        with self._database.read() as rows:
+    def _stale(self, claim: OpenClaim) -> StaleError:
+        with self.database.read() as rows:
             return stale(claim, SavedCall.at(rows, claim.id, claim.call.id))
 
-    def release(self, claim: Claim) -> None:
-        """Give back a call that was not started by this claim.
-
-        Raises:
-            MisuseError: It was started, so that it has to be finished.
-            StaleError: A later claim was made, the call has its result, or the round is over.
-            StoreError: The database failed.
-        """
-        check_claim(claim, "release")
+    def release(self, claim: OpenClaim) -> None:
+        """Give back a call that was not started; see `Store.release`."""
         self._check_goes_on(claim)
-        if claim._is_started:
+        if claim.is_started:
             self.renew(claim)  # a claim that is over is stale, whatever else is wrong
             raise MisuseError(
                 f"Call {claim.call.id!r} of tool `{claim.call.name}` was started by this "
@@ -442,156 +355,125 @@ class Claims(Records):
             )
         self._check_given_back(claim)
 
-    def _check_given_back(self, claim: Claim) -> None:
+    def _check_given_back(self, claim: OpenClaim) -> None:
         # Another token, so that this claim cannot start the call after all.
-        if self._give_back(claim.id, claim.call.id, claim._claim) == 0:
+        if self._give_back(claim.id, claim.call.id, claim.claim) == 0:
             raise self._stale(claim)
 
-    def _take_back(self, claim: Claim) -> None:
+    def take_back(self, claim: OpenClaim) -> None:
         """Give back a call whose tool was not started, though its start may be on record.
 
         Raises:
             StaleError: A later claim was made, the call has its result, or the round is over.
             StoreError: The database failed.
         """
-        if not claim._is_started or claim.in_doubt:  # in doubt, as it was
+        if not claim.is_started or claim.in_doubt:  # in doubt, as it was
             self._check_given_back(claim)
             return
-        if claim._ending is None:
-            step = {"kind": "retried", "at": iso_time(time())}
-            if claim._tree.has_requested(claim.call.id):
-                step["verdict"] = CONTINUED
-            claim._tree.add(claim.call.id, step)
-            claim._ending = claim._tree.changes()
-        self._write_alone(claim, claim._ending)
+        if claim.ending is None:
+            step = {"kind": "retried", "at": datetime.now(UTC).isoformat(timespec="microseconds")}
+            if claim.tree.has_requested(claim.call.id):
+                step["verdict"] = "continued"
+            claim.tree.add(claim.call.id, step)
+            claim.ending = claim.tree.changes()
+        self.write_alone(claim, claim.ending)
 
-    def finish(
-        self, claim: Claim, outcome: ResultLike | NotEnded, *, hooks: Hooks | None = None
-    ) -> None:
-        """Put on record the outcome of a call.
-
-        If the database fails, this may be tried again.
-
-        Args:
-            claim: The claim.
-            outcome: A result of this call, or the call that suspended itself, which waits again, or
-                that requests others, which may be claimed again once each of these has its result.
-            hooks: Of a call that requests others, they decide about these; else these wait for
-                `load`, `plan.apply_hooks` and `save`. Of a call within another, their after-hooks
-                see the result. They have to be sync.
-
-        Raises:
-            CommitError: It is the result of another call.
-            LifecycleError: It is another call that waits, or one that does not wait any more.
-            StaleError: A later claim was made, the call has its result, or the round is over. What
-                a tool did under this claim is in the steps of the call, as `late`, unless the round
-                is over.
-            MisuseError: A hook is async; or after-hooks have to see the result of a call within
-                another, and no hook set is passed.
-            HookError: A hook raised. Nothing changed, except that a result is on record, which
-                after-hooks are still to see: by `store.finish` of this claim or the next.
-            PlanError: A tool left bytes to come back to, and the store has no key.
-            StoreError: The database failed.
-        """
-        check_claim(claim, "finish")
+    def finish(self, claim: OpenClaim, outcome: ResultLike | NotEnded, hooks: Hooks | None) -> None:
+        """Put on record the outcome of a call; see `Store.finish`."""
         self._check_goes_on(claim)
-        if claim._has_ended:  # after-hooks see it again, unless somebody else shows it to them
+        if claim.has_ended:  # after-hooks see it again, unless somebody else shows it to them
             self.renew(claim)
-        settling = self._settling(claim, outcome, hooks, [])
         try:
-            drive_sync(settling, "`await store.run(id, toolset, hooks=hooks)`")
-        except BaseException:
-            self._keep_ended(claim, outcome)
+            given = self.take(claim, outcome, hooks, [])
+            if hooks is not None and given is not None:
+                claim.tree.plan.settle_sync(given, hooks)
+        except BaseException as error:
+            if isinstance(error, MisuseError):
+                error.add_note("`await store.run(id, toolset, hooks=hooks)` takes async hooks.")
+            self.keep_ended(claim)
             raise
-        self._end(claim, outcome)
+        self.end(claim)
 
-    def _settling(
+    def take(
         self,
-        claim: Claim,
+        claim: OpenClaim,
         outcome: ResultLike | NotEnded,
         hooks: Hooks | None,
         events: list[CallEvent],
-    ) -> HookGenerator[ToolResult | NotEnded]:
-        """Take an outcome into the plan of the claim; give it as it is then.
+    ) -> ToolResult | NotEnded | None:
+        """Take an outcome into the plan of the claim, if hooks do not have to see it.
 
-        What happens to calls within it is put into `events`.
+        Args:
+            claim: The claim.
+            outcome: The outcome.
+            hooks: The hooks, if there are any.
+            events: What happens to the call is put here.
+
+        Returns:
+            The outcome, if it is for `plan.settle`.
         """
-        plan = claim._tree.plan
-        if isinstance(outcome, SuspendedCall | AwaitingCall):
-            asked = claim.call.metadata
-            if outcome.call.metadata != asked:
+        plan, call = claim.tree.plan, claim.call
+        given = outcome.result if isinstance(outcome, HandledCall | RejectedCall) else outcome
+        if isinstance(given, SuspendedCall | AwaitingCall):
+            if given.call.metadata != call.metadata:
                 raise LifecycleError(
-                    f"The claim is of call {asked.id!r} of tool `{asked.name}`, and what waits is "
-                    f"call {outcome.call.id!r} of tool `{outcome.call.name}`. Finish each claim "
+                    f"The claim is of call {call.id!r} of tool `{call.name}`, and what waits is "
+                    f"call {given.call.id!r} of tool `{given.call.name}`. Finish each claim "
                     "with the outcome of its own call."
                 )
-        if isinstance(outcome, SuspendedCall):
-            record(plan, outcome)
-            return outcome
-        if isinstance(outcome, AwaitingCall):
-            call = claim.call
-            if all(each.id != call.id for each in plan.awaiting):  # else hooks raised before
-                settled = ask(plan, outcome)
-                if isinstance(settled, ToolResult):
-                    record(plan, settled)
-                    return settled
-                tell_row(events.append, "requested", row_at(plan, call))
-                tell_asked(plan, events.append, call)
-            if hooks is not None:
-                yield from decide_asked(plan, hooks, events.append, by=call)
-            return outcome
-        ((result,), _) = as_results([outcome])
-        if result.id != claim.call.id:
-            raise CommitError([ExtraResult(result.id, result.name, (claim.call.id,), False)])
-        if claim._tree.rows[claim.call.id].requested_by is None:
-            record(plan, result)
-            return result
-        check_sees(claim, hooks)
-        if hooks is None:
-            record(plan, result)
-        else:
-            shown = yield from settled_by_hooks(plan, result, hooks)
-            assert isinstance(shown, ToolResult)
-            result = shown
-        return result
+            if isinstance(given, AwaitingCall) and hooks is not None:
+                return given
+        elif isinstance(given, ToolResult):
+            if given.id != call.id:
+                raise CommitError([ExtraResult(given.id, given.name, (call.id,), False)])
+            if call.requested_by is not None:
+                check_sees(claim, hooks)
+                if hooks is not None:
+                    return given
+        if isinstance(given, AwaitingCall) and call in plan.awaiting:
+            return None  # a hook raised before
+        plan.record(given)
+        if isinstance(given, AwaitingCall) and not call.status.is_terminal:
+            plan.notify(events.append, "requested", call)
+        return None
 
-    def _keep_ended(self, claim: Claim, outcome: ResultLike | NotEnded) -> None:
+    def keep_ended(self, claim: OpenClaim) -> None:
         """Keep a result that an after-hook raised about: it is shown to them again."""
-        if claim._kept is None:  # else it is repeated, and known by the ids of its entries
-            claim._kept = claim._tree.changes()
-        ended = claim._kept
-        if claim._is_started and [change.row.state for change in ended] == ["ended"]:
+        if claim.kept is None:  # else it is repeated, and known by the ids of its entries
+            claim.kept = claim.tree.changes()
+        ended = claim.kept
+        if claim.is_started and [change.row.state for change in ended] == ["ended"]:
             try:
-                self._write_alone(claim, ended, keeps=0)
-                claim._tree.advance(ended)
-                claim._has_ended = True
-                claim._kept = None
+                self.write_alone(claim, ended, keeps=0)
+                claim.tree.advance(ended)
+                claim.has_ended = True
+                claim.kept = None
             except StaleError:
-                self._note_late(claim, outcome)
+                self._note_late(claim, ended)
 
-    def _end(self, claim: Claim, outcome: ResultLike | NotEnded) -> None:
+    def end(self, claim: OpenClaim) -> None:
         """Write what became of a call, and what it requested.
 
         Raises:
             StaleError: The run is over for the store; the outcome is written as `late`.
         """
-        if claim._ending is None:
-            claim._ending = claim._tree.changes()
-        changes = claim._ending
-        claim._is_over = True
+        if claim.ending is None:
+            claim.ending = claim.tree.changes()
+        changes = claim.ending
+        claim.is_over = True
         try:
             if len(changes) == 1 and not is_moved(changes[0]):
-                self._write_alone(claim, changes)
+                self.write_alone(claim, changes)
             else:
                 self._put_all(claim, changes)
         except StaleError:
-            self._note_late(claim, outcome)
+            self._note_late(claim, changes)
             raise
         except StoreError:
-            claim._is_over = False  # it may be tried again
+            claim.is_over = False  # it may be tried again
             raise
 
-    def _put_all(self, claim: Claim, changes: list[Change]) -> None:
+    def _put_all(self, claim: OpenClaim, changes: list[Change]) -> None:
         """Write what was done to several calls.
 
         Raises:
@@ -599,18 +481,18 @@ class Claims(Records):
         """
         while True:
             try:
-                return self._put(claim.id, changes)
+                return self.put(claim.id, changes)
             except Moved:
                 newer = self._behind_late(claim, changes)
                 if newer is None:
                     raise self._stale(claim) from None
                 changes[:] = newer
 
-    def _check_goes_on(self, claim: Claim) -> None:
-        if claim._is_over:
+    def _check_goes_on(self, claim: OpenClaim) -> None:
+        if claim.is_over:
             raise self._stale(claim)
 
-    def _asking_trees(self, id: str, is_due: bool) -> list[Tree]:
+    def asking_trees(self, id: str, is_due: bool) -> list[Tree]:
         """Read what hooks have to decide about.
 
         Args:
@@ -619,60 +501,38 @@ class Claims(Records):
         """
         which = "root <> call" if is_due else "state = 'unreviewed'"
         query = f"SELECT DISTINCT root FROM lutum_call WHERE conversation = ? AND {which}"
-        with self._database.read() as rows:
+        with self.database.read() as rows:
             roots = [row[0] for row in rows.all(query, id)]
             head = Head.at(rows, id, locked=False) if roots else None
             trees = [Tree.read(rows, head, root) for root in roots if head is not None]
         return [tree for tree in trees if tree is not None]
 
-    def _is_held_up(self, id: str) -> bool:
+    def is_held_up(self, id: str) -> bool:
         """Whether no call of a conversation is claimed or can be, so that decisions are needed."""
         which = (
             "conversation = ? AND state <> 'done' "
             f"AND (slot IS NOT NULL OR due > {{now}} OR due IS NOT NULL AND {MAY_BE_DUE})"
         )
-        with self._database.read() as rows:
+        with self.database.read() as rows:
             return rows.one(f"SELECT 1 FROM lutum_call WHERE {which} LIMIT 1", id) is None
 
-    def wait(self, timeout: float = 60) -> None:
-        """Return when there may be something to claim, or when the time is over.
-
-        That is at a notice of somebody who wrote, when the next lease ends, and after about a
-        second in any case: a notice may be lost. Then try `claim` again.
-
-        Args:
-            timeout: How long at most, in seconds.
-
-        Raises:
-            StoreError: The database failed.
-            InvalidValueError: It is not a number of seconds.
-        """
-        check_seconds("timeout", timeout)
-        with self._database.read() as rows:
-            found = rows.one(
-                # One that ended before this was there to be claimed, and nobody here wants it.
-                f"SELECT MIN(due) - {{now}} FROM lutum_call WHERE due > {{now}} AND {MAY_BE_DUE}"
-            )
-        until_due = timeout if found is None or found[0] is None else found[0] / 1000
-        self._database.wait_for_notice(max(0, min(timeout, until_due, uniform(0.8, 1.2))))
-
-    def _note_late(self, claim: Claim, outcome: ResultLike | NotEnded) -> None:
+    def _note_late(self, claim: OpenClaim, changes: list[Change]) -> None:
         """Put on record what came of a run that is over, so that nobody forgets what it did."""
-        if not claim._is_started:
+        if not claim.is_started:
             return
         while True:
-            with self._database.read() as rows:
+            with self.database.read() as rows:
                 row = SavedCall.at(rows, claim.id, claim.call.id)
-            own = claim._tree.rows[claim.call.id]
+            own = claim.tree.rows[claim.call.id]
             if row is None or row.round != own.round:
                 return
-            row.check(self._key)
+            row.check(self.database.key)
             entry = Entry(
                 *(row.conversation, row.round, row.call, row.n, uuid4().hex),
-                late_steps(outcome),
-            ).sealed(row.last, self._key)
-            grown = row._replace(n=row.n + 1, last=entry.seal).sealed(self._key)
-            done = self._database.batch(grown.grow(row), entry.insert_if(grown))
+                late_steps(changes, row.call),
+            ).sealed(row.last, self.database.key)
+            grown = row._replace(n=row.n + 1, last=entry.seal).sealed(self.database.key)
+            done = self.database.batch(grown.grow(row), entry.insert_if(grown))
             if done[0][0] == 1:
                 return
 
@@ -682,9 +542,9 @@ def _seals_before(changes: list[Change]) -> list[str]:
     return ["" if each.before is None else each.before.seal for each in changes]
 
 
-def stale(claim: Claim, row: SavedCall | None) -> StaleError:
+def stale(claim: OpenClaim, row: SavedCall | None) -> StaleError:
     """Return the error of a claim that is over."""
-    if row is None or row.round != claim._tree.head.round:
+    if row is None or row.round != claim.tree.head.round:
         what = "is not open any more: its round is over, or was saved again"
     elif row.state == "done":
         what = "has its result already"

@@ -18,19 +18,15 @@ from time import monotonic, sleep
 from typing import Any, Generic, TypeAlias, TypeVar, Unpack, cast
 from uuid import uuid4
 
-from .. import AnyToolCall, CommittedRound, Session, ToolRoundPlan
-from .._call.deciding import drive
-from .._round.ending import as_results
-from .._round.events import row_at, tell_row
+from .. import AnyToolCall, AwaitingCall, CommittedRound, Session, SuspendedCall, ToolRoundPlan
 from .._text.immutable import settle
 from ..errors import HeldError, LutumError, MisuseError, StaleError
-from ..execution import ContextFor, RunOptions
-from ..execution._settings import check_function
+from ..execution import ContextFor, RunOptions, RunSettings
 from ..typing import Hooks, OnEvent, ResultLike
 from ._backend import in_thread
 from ._claims import Claims, Wanted
 from ._database import Rows
-from ._records import note_of, opened_session
+from ._records import Saving, count_since, note_of, opened_session
 from ._rows import Head, give_back, holder, owner_of, take_hold
 from ._run import pauses
 from ._values import Stored, Waiting, checked_run
@@ -64,14 +60,14 @@ class Held(Generic[T_co]):
     """
 
     __slots__ = (
-        *("_hold", "_is_open", "_plan", "_records", "_session", "_version", "_waiting"),
+        *("_claims", "_hold", "_is_open", "_plan", "_session", "_version", "_waiting"),
         "note",
     )
     session: Session
 
-    def __init__(self, hold: Hold[T_co], rows: Rows) -> None:
-        self._hold = hold
-        self._records = hold._records
+    def __init__(self, holding: Holding[T_co], rows: Rows) -> None:
+        self._hold = holding
+        self._claims = holding.claims
         head = Head.at(rows, self.id, locked=False)
         note, session = (None, None) if head is None else head.texts(rows, "note", "session")
         self.note: str = note_of(note)
@@ -79,7 +75,7 @@ class Held(Generic[T_co]):
         # The version at which the open round was read, if it was; and whether there is one.
         self._version = None
         if head is not None:
-            self._version = head.version + self._records._count(rows, head)
+            self._version = head.version + count_since(rows, head)
         self._is_open = head is not None and head.round != ""
         self._plan: ToolRoundPlan[T_co] | None = None
         self._waiting: set[str] = set()
@@ -90,7 +86,7 @@ class Held(Generic[T_co]):
     @property
     def id(self) -> str:
         """The id of the conversation."""
-        return self._hold._id
+        return self._hold.id
 
     @property
     def plan(self) -> ToolRoundPlan[T_co] | None:
@@ -105,8 +101,8 @@ class Held(Generic[T_co]):
             StoreError: As in `store.load`.
         """
         if self._plan is None and self._is_open:
-            stored = self._records.load(self.id, self._hold._toolset)
-            self._hold._check_held()
+            stored = self._claims.load(self.id, self._hold.toolset)
+            self._hold.check_held()
             self._take(stored)
         return self._plan
 
@@ -190,11 +186,10 @@ class Held(Generic[T_co]):
         stays = plan is None and self._is_open and not is_over
         if stays:
             self._check_undecided()
-        version = self._records._save(
-            *(self.id, plan, self.note, self.session, self._version, self._hold._may_save),
-            *(in_order, across),
-            stays=stays,
+        what = Saving(
+            *(self.id, plan, self.note, self.session, self._version, in_order, across), stays=stays
         )
+        version = self._claims.save(what, self._hold.may_save)
         if not stays:
             self._plan, self._is_open = None, plan is not None
             self._waiting = set()
@@ -217,7 +212,7 @@ class Held(Generic[T_co]):
             PlanError: As in `store.load`.
             StoreError: As in `store.load`.
         """
-        self._hold._check_here()  # before anything is pushed to the session
+        self._hold.check_here()  # before anything is pushed to the session
         plan = self.plan
         done = None if plan is None or self._is_over() else plan.commit(self.session)
         self.save()
@@ -252,25 +247,25 @@ class Held(Generic[T_co]):
             InvalidValueError: As in `store.run`.
             CommitError: What `in_doubt` gave is the result of another call.
         """
-        self._hold._check_here()
-        lease = options.setdefault("lease", self._hold._lease)
-        check_function("in_doubt", in_doubt)
+        self._hold.check_here()
+        lease = options.setdefault("lease", self._hold.lease)
+        RunSettings.check_function("in_doubt", in_doubt)
         checked_run(**options)  # also if no round is open
         again = pauses()
         while self._is_open and not self._is_over():
             self._check_undecided()
-            stored = await self._hold._run(self.id, self._hold._toolset, **options)
-            await in_thread(self._hold._check_held)
+            stored = await self._hold.run(self.id, self._hold.toolset, **options)
+            await in_thread(self._hold.check_held)
             self._take(stored)
             plan = self._plan
             if plan is None or plan.is_settled:
                 break
             # If nothing is claimed or can be, what is left waits for people. Otherwise somebody
             # else is at a call, or one is in doubt and its lease has run out: it is ended here.
-            if await in_thread(self._records._is_held_up, self.id):
+            if await in_thread(self._claims.is_held_up, self.id):
                 if options.get("hooks") is None:
                     self._check_none_asked(plan)
-                waiting = await in_thread(self._records.waiting, self.id)
+                waiting = await in_thread(self._claims.waiting, self.id)
                 if waiting:
                     return waiting
             else:
@@ -296,34 +291,34 @@ class Held(Generic[T_co]):
         self, in_doubt: InDoubt | None, lease: float, options: HeldRunOptions
     ) -> bool:
         """Give each call that is in doubt and must not be run again its result; whether any was."""
-        records, toolset, is_any = self._records, cast("Any", self._hold._toolset), False
+        claims, toolset, is_any = self._claims, cast("Any", self._hold.toolset), False
         hooks, on_event = options.get("hooks"), options.get("on_event")
         once = [tool.name for tool in toolset if not tool.definition.idempotent]
-        passed = records._leases.running(self.id)
+        passed = claims.leases.running(self.id)
         wanted = Wanted(self.id, passed=passed, again=once, only_again=True)
-        while claims := await in_thread(records._claim, toolset, wanted, lease, 1):
-            (claim,) = claims
+        while claimed := await in_thread(claims.claim, toolset, wanted, lease, 1):
+            (claim,) = claimed
             is_any = True
             try:
                 found = None if in_doubt is None else in_doubt(claim.call)
                 result = await found if isawaitable(found) else found
-                if result is None:
-                    result = claim.call.indeterminate(_KILLED)
-                results, waits = as_results([result])
-                if waits:
+                if isinstance(result, SuspendedCall | AwaitingCall):
                     raise MisuseError(
                         "`in_doubt` gives the result of a call, or None, and not a call that "
                         "waits. To leave it in doubt, raise an exception."
                     )
+                if result is None:
+                    result = claim.call.indeterminate(_KILLED)
                 with suppress(StaleError):  # somebody else has it since
-                    await drive(records._settling(claim, results[0], hooks, []))
-                    await in_thread(records._end, claim, results[0])
+                    given = claims.take(claim, result, hooks, [])
+                    if given is not None and hooks is not None:
+                        await claim.tree.plan.settle(given, hooks)
+                    await in_thread(claims.end, claim)
                     if on_event is not None:
-                        row = row_at(claim._tree.plan, claim.call)
-                        tell_row(on_event, "ended", row)
+                        claim.tree.plan.notify(on_event, "ended", claim.call)
             except BaseException:
                 with suppress(StaleError):
-                    await in_thread(records.release, claim)
+                    await in_thread(claims.release, claim)
                 raise
         return is_any
 
@@ -331,104 +326,88 @@ class Held(Generic[T_co]):
 settle(Held, "it is what was held. Change it by its methods, and save by `commit`.", "session")
 
 
-@dataclass(eq=False, repr=False, slots=True)
-class Hold(Generic[T_co]):
-    """A conversation that will be yours alone, made by `store.hold`; enter it once.
+@dataclass(eq=False, slots=True)
+class Holding(Generic[T_co]):
+    """One conversation that is, or will be, held: what `Hold` and `Held` share.
 
-    `async with` renews it by a task, `with` by a daemon thread. Leaving saves nothing. See
-    `store.hold`.
+    Attributes:
+        claims: What the store keeps.
+        run: `store.run`.
+        id: The id of the conversation.
+        toolset: The toolset of its plans.
+        lease: How long it is held without a sign of life, in seconds.
+        wait: How long to wait for whoever has it, in seconds; None for as long as it takes.
+        is_left: Set once the block was left.
+        lost: The error for whoever goes on, once somebody else took it.
     """
 
-    _records: Claims
-    _run: Callable[..., Awaitable[Stored[Any]]]
-    _id: str
-    _toolset: type[T_co]
-    _lease: float
-    _wait: float | None
+    claims: Claims
+    run: Callable[..., Awaitable[Stored[Any]]]
+    id: str
+    toolset: type[T_co]
+    lease: float
+    wait: float | None
+    is_left: threading.Event = field(default_factory=threading.Event)
+    lost: StaleError | None = None
     _token: str = field(default_factory=lambda: uuid4().hex)
     _other: str = "somebody else"
-    _is_entered: bool = False
-    _is_left: threading.Event = field(default_factory=threading.Event)
-    _lost: StaleError | None = None
-    # What one of the two ways of entering has.
-    _task: asyncio.Task[Any] = field(init=False)
-    _cancelled_before: int = field(init=False)
-    _renewing: asyncio.Task[None] = field(init=False)
-    _thread: threading.Thread = field(init=False)
 
-    def __repr__(self) -> str:
-        return f"<hold of {self._id!r} at {self._records._database.name}>"
-
-    # What both ways of entering do.
-
-    def _enter(self) -> Iterator[float]:
-        """Return how long to wait before each next attempt.
-
-        Raises:
-            MisuseError: It was entered before.
-        """
-        if self._is_entered:
-            what = f"This hold of conversation {self._id!r} was entered before."
-            raise MisuseError(f"{what} Call `store.hold` again.")
-        self._is_entered = True
-        return self._pauses(monotonic() + (inf if self._wait is None else self._wait))
-
-    def _pauses(self, end: float) -> Iterator[float]:
-        """Yield each pause, a longer one each time.
+    def pauses(self) -> Iterator[float]:
+        """Yield how long to wait before each next attempt to take it: longer each time.
 
         Raises:
             HeldError: The time is up.
         """
+        end = monotonic() + (inf if self.wait is None else self.wait)
         again = pauses()
         while (left := end - monotonic()) > 0:
             yield min(next(again), left)
         raise HeldError(
-            f"Conversation {self._id!r} is held by {self._other}, who did not leave it within "
-            f"{self._wait} seconds. Wait longer, or let them go on; what a killed process held is "
+            f"Conversation {self.id!r} is held by {self._other}, who did not leave it within "
+            f"{self.wait} seconds. Wait longer, or let them go on; what a killed process held is "
             "free when its lease has run out."
         )
 
-    def _take(self) -> Held[T_co] | None:
+    def take(self) -> Held[T_co] | None:
         """Take it, if it is free."""
         # A look first: whoever waits asks many times a second, and a transaction that writes would
         # hold up all other conversations of a SQLite store each time.
-        with self._records._database.read() as rows:
-            found = holder(rows, self._id)
+        with self.claims.database.read() as rows:
+            found = holder(rows, self.id)
         if found is not None and found.is_live:
             self._other = found.owner
             return None
 
         def take(rows: Rows) -> Held[T_co] | None:
-            taken = take_hold(rows, self._id, self._token, self._records._owner, self._lease)
+            taken = take_hold(rows, self.id, self._token, self.claims.owner, self.lease)
             return Held(self, rows) if taken else None
 
-        return self._records._database.transact(take)
+        return self.claims.database.transact(take)
 
-    def _renew(self) -> bool:
-        """Let the lease begin again; return whether it is still held."""
-        database = self._records._database
+    def renew(self) -> None:
+        """Let the lease begin again; if somebody else took it, it is `lost`."""
+        database = self.claims.database
         ((renewed, _),) = database.beat(
             (
                 "UPDATE lutum_hold SET until = {now} + ? WHERE conversation = ? AND token = ?",
-                (round(1000 * self._lease), self._id, self._token),
+                (round(1000 * self.lease), self.id, self._token),
             )
         )
         if renewed == 0:
             with database.read() as rows:
-                self._lost = self._stale(rows)
-        return self._lost is None
+                self.lost = self._stale(rows)
 
-    def _check_here(self) -> None:
+    def check_here(self) -> None:
         """Refuse to go on once the block was left.
 
         Raises:
             MisuseError: It was left.
         """
-        if self._is_left.is_set():
-            left = f"The hold of conversation {self._id!r} was left."
+        if self.is_left.is_set():
+            left = f"The hold of conversation {self.id!r} was left."
             raise MisuseError(f"{left} Call `store.hold` again.")
 
-    def _check_held(self) -> None:
+    def check_held(self) -> None:
         """Make sure that what was read before this is what the hold was taken for.
 
         The next owner may have opened another round by then, to which the session does not belong.
@@ -436,44 +415,68 @@ class Hold(Generic[T_co]):
         Raises:
             StaleError: Somebody took it.
         """
-        with self._records._database.read() as rows:
+        with self.claims.database.read() as rows:
             self._check_token(rows)
 
     @contextmanager
-    def _may_save(self, rows: Rows) -> Generator[None]:
+    def may_save(self, rows: Rows) -> Generator[None]:
         """Make sure that it is still held, until this transaction ends.
 
         Raises:
             MisuseError: It was left.
             StaleError: Somebody took it.
         """
-        self._check_here()
+        self.check_here()
         self._check_token(rows, "{lock}")
         yield
 
     def _check_token(self, rows: Rows, lock: str = "") -> None:
-        found = rows.one(f"SELECT token FROM lutum_hold WHERE conversation = ? {lock}", self._id)
+        found = rows.one(f"SELECT token FROM lutum_hold WHERE conversation = ? {lock}", self.id)
         if found != (self._token,):
             raise self._stale(rows)
 
     def _stale(self, rows: Rows) -> StaleError:
         return StaleError(
-            f"The hold of conversation {self._id!r} ran out, and was taken by "
-            f"{owner_of(rows, self._id)}. Nothing was changed. Take it again with "
+            f"The hold of conversation {self.id!r} ran out, and was taken by "
+            f"{owner_of(rows, self.id)}. Nothing was changed. Take it again with "
             "`store.hold(id, toolset)`, and go on from what is saved."
         )
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """Give it back; if the database fails, its lease runs out."""
-        self._is_left.set()
-        with suppress(LutumError), self._records._database.write() as rows:
-            give_back(rows, self._id, self._token)
+        self.is_left.set()
+        with suppress(LutumError), self.claims.database.write() as rows:
+            give_back(rows, self.id, self._token)
+
+
+class Hold(Generic[T_co]):
+    """A conversation that will be yours alone, made by `store.hold`; enter it once.
+
+    `async with` renews it by a task, `with` by a daemon thread. Leaving saves nothing. See
+    `store.hold`.
+    """
+
+    __slots__ = ("_cancelled_before", "_is_entered", "_of", "_renewing", "_task", "_thread")
+
+    def __init__(self, of: Holding[T_co]) -> None:
+        self._of = of
+        self._is_entered = False
+
+    def __repr__(self) -> str:
+        return f"<hold of {self._of.id!r} at {self._of.claims.database.name}>"
+
+    def _enter(self) -> Iterator[float]:
+        if self._is_entered:
+            what = f"This hold of conversation {self._of.id!r} was entered before."
+            raise MisuseError(f"{what} Call `store.hold` again.")
+        self._is_entered = True
+        return self._of.pauses()
 
     # Sync.
 
     def __enter__(self) -> Held[T_co]:
         again = self._enter()
-        while (held := self._take()) is None:
+        while (held := self._of.take()) is None:
             sleep(next(again))
         self._thread = threading.Thread(target=self._keep, name="lutum-hold", daemon=True)
         self._thread.start()
@@ -481,13 +484,12 @@ class Hold(Generic[T_co]):
 
     def _keep(self) -> None:
         # A third of it: one attempt may fail, and a second is still in time.
-        while not self._is_left.wait(self._lease / 3):
+        while self._of.lost is None and not self._of.is_left.wait(self._of.lease / 3):
             with suppress(LutumError):  # it may work again before somebody takes it
-                if not self._renew():
-                    return
+                self._of.renew()
 
     def __exit__(self, *_: object) -> None:
-        self._leave()
+        self._of.leave()
         self._thread.join()
 
     # Async.
@@ -495,10 +497,10 @@ class Hold(Generic[T_co]):
     async def __aenter__(self) -> Held[T_co]:
         again = self._enter()
         try:
-            while (held := await in_thread(self._take)) is None:  # noqa: ASYNC110 - others' tasks
+            while (held := await in_thread(self._of.take)) is None:  # noqa: ASYNC110 - others' tasks
                 await asyncio.sleep(next(again))
         except asyncio.CancelledError:  # while it was taken, perhaps
-            await in_thread(self._leave)
+            await in_thread(self._of.leave)
             raise
         self._task = cast("asyncio.Task[object]", asyncio.current_task())
         self._cancelled_before = self._task.cancelling()
@@ -506,10 +508,10 @@ class Hold(Generic[T_co]):
         return held
 
     async def _keep_async(self) -> None:
-        while self._lost is None:
-            await asyncio.sleep(self._lease / 3)
+        while self._of.lost is None:
+            await asyncio.sleep(self._of.lease / 3)
             with suppress(LutumError):  # it may work again before somebody takes it
-                await asyncio.to_thread(self._renew)
+                await asyncio.to_thread(self._of.renew)
         self._task.cancel()
 
     async def __aexit__(
@@ -523,8 +525,8 @@ class Hold(Generic[T_co]):
         # around the block would take it for its own. If the count is still higher than at the
         # beginning, somebody else has cancelled too, and that has to go on.
         is_ours = is_cancelled and self._task.uncancel() <= self._cancelled_before
-        await in_thread(self._leave)
-        if self._lost is not None and (
+        await in_thread(self._of.leave)
+        if self._of.lost is not None and (
             kind is None or (is_ours and issubclass(kind, asyncio.CancelledError))
         ):
-            raise self._lost from error
+            raise self._of.lost from error

@@ -1,45 +1,22 @@
-"""The text of a session in a store: its id, and its transcript."""
+"""The conversations of a store: save, load and decide, each in one transaction."""
 
 from __future__ import annotations
 
-import os
-import socket
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Self, TypeVar, overload
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from .. import Decision, Session, ToolRoundPlan, Transcript
-from .._call.deciding import drive_sync
-from .._round.events import check_listener, tell_event, tell_resumed
-from .._round.plan_json import check_told
-from .._round.resume import amend, check_decision
-from .._text.immutable import Settled
 from .._text.json import is_whole, shorten
-from .._transcript.saved import check_key
 from ..errors import InvalidValueError, MisuseError, ResumeError, StaleError, StoreError
-from ..execution._settings import check_flag
 from ..saved import Saved
 from ..typing import CallEvent, HookOutcome, Hooks, OnEvent
 from ._claim_order import ClaimOrder, follow, lock_calls, release, reorder, wake_shared
-from ._database import LostCommit, Rows, Statement, StoreLocation, database_at
+from ._database import Database, LostCommit, Rows, Statement
 from ._leases import Leases
-from ._rows import (
-    CLAIMABLE,
-    ENTRY,
-    IS_CLAIMED,
-    Entry,
-    Head,
-    May,
-    SavedCall,
-    check_word,
-    dumped,
-    held_by_nobody,
-    ids_in,
-    parsed,
-    prepare,
-)
+from ._rows import CLAIMABLE, ENTRY, Entry, Head, May, SavedCall, check_word, dumped, parsed
 from ._tree import Change, Changes, Plan, Tree, root_of
-from ._values import Stored, Waiting, check_page, check_seconds, check_toolset, waiting_of
+from ._values import Stored, StoredRound, Waiting, check_page, check_seconds, waiting_of
 
 
 def session_text(session: Session) -> str:
@@ -71,128 +48,45 @@ class _Grown(Exception):
     """Something happened to a call of a plan while it was saved."""
 
 
-class Records(Settled):
-    """Keep what a store has, and put each step on record; `Store` adds what runs calls."""
+class Saving(NamedTuple):
+    """What `store.save` was called with; see there.
 
-    _way: ClassVar[str] = "a store goes by what it was opened with. Call `open_store` again."
+    Attributes:
+        stays: Whether the open round is left as it is, at whichever version.
+    """
 
-    def __setattr__(self, name: str, value: object) -> None:
-        # Whoever tests a program may put a function in the place of a method, which then counts.
-        if callable(getattr(type(self), name, None)):
-            object.__setattr__(self, name, value)
-        else:
-            super().__setattr__(name, value)
+    id: str
+    plan: Plan | None
+    note: str | None
+    session: Session | None
+    version: int | None
+    in_order: bool | None = None
+    across: Iterable[str] | None = None
+    stays: bool = False
 
-    def __delattr__(self, name: str) -> None:
-        object.__delattr__(self, name)  # there is nothing to take away but such a function
 
-    def __init__(
-        self,
-        where: StoreLocation,
-        *,
-        key: bytes | None = None,
-        owner: str | None = None,
-        behind_pooler: bool = False,
-        is_there: bool = False,
-    ) -> None:
-        check_key(key)
-        self._key = key
-        self._owner = f"{socket.gethostname()}:{os.getpid()}" if owner is None else owner
-        check_word("owner", self._owner)
-        check_flag("behind_pooler", behind_pooler)
-        self._database = database_at(where, key, behind_pooler)
+class Conversations:
+    """What a store keeps, and how it puts each step on record.
+
+    Attributes:
+        database: Where it is kept.
+        owner: Who claims calls here.
+        leases: The leases of the workers of this process.
+    """
+
+    def __init__(self, database: Database, owner: str) -> None:
+        self.database = database
+        self.owner = owner
+        self.leases = Leases(database)
         # Plans that were closed here, and that nobody may know to be on record: a save of one
         # failed as it ended. Each may be saved again, as the same conversation.
-        self._unsure: list[tuple[str, Plan]] = []
-        self._leases = Leases(self._database)
-        # Calls that could not be claimed here, and until when they are left alone.
-        self._unfit: dict[tuple[str, str], float] = {}
-        try:
-            prepare(self._database, is_there=is_there)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Close the connections to the database."""
-        self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<store at {self._database.name}>"
+        self.unsure: list[tuple[str, Plan]] = []
 
     # Conversations.
 
-    def save(
-        self,
-        id: str,
-        plan: ToolRoundPlan[Any] | None,
-        *,
-        session: Session | None = None,
-        note: str | None = None,
-        version: int | None = None,
-        in_order: bool | None = None,
-        across: Iterable[str] | None = None,
-    ) -> int:
-        """Keep a session and the plan of its open round, both or nothing.
-
-        The plan is closed before the transaction ends. If the database fails right then, the plan
-        can only be saved again: nobody may know whether it is on record.
-
-        Args:
-            id: Names the conversation, in up to 500 characters.
-            plan: The plan, which is closed once it is saved; None if no round is open.
-            session: The session: its transcript and its id. Left out, the one that is kept stays.
-            note: A text of yours, empty at first. Left out, the one that is kept stays.
-            version: The version that this one comes after; None makes a conversation.
-            in_order: Whether the calls of this round that access the same keep the order of the
-                turn, see `plan.order()`: one is given out, in whichever process, once the earlier
-                ones that it conflicts with have their results. Left out, it stays as it is for the
-                round.
-            across: Areas, such as `files`, that this round shares with all conversations that name
-                them too: no call is given out while one that accesses the same there is claimed or
-                started elsewhere under a live lease. Left out, they stay for the round.
-
-        Returns:
-            The version that it is now.
-
-        Raises:
-            StaleError: The conversation is there already, or has changed since, or since the plan
-                was loaded.
-            MisuseError: The plan is kept as another conversation, or something is of a wrong type.
-            PlanError: The plan has no JSON form, or a call has ended that was not recorded.
-            LifecycleError: Hooks of a newer plan of the round decided about a call.
-            TranscriptError: The transcript has no JSON form.
-            RoundClosedError: The round has ended.
-            StoreError: There is no such conversation, or the database failed.
-            InvalidValueError: The id is no id.
-        """
-        check_word("id", id)
-        may = held_by_nobody(id, self._owner)
-        return self._save(id, plan, note, session, version, may, in_order, across)
-
-    def _save(
-        self,
-        id: str,
-        plan: Plan | None,
-        note: str | None,
-        session: Session | None,
-        version: int | None,
-        may: May,
-        in_order: bool | None,
-        across: Iterable[str] | None,
-        *,
-        stays: bool = False,
-    ) -> int:
-        """Save, if the hold of the conversation lets us: see `may`.
-
-        If `stays` is true, the open round is left as it is, at whichever version.
-        """
+    def save(self, what: Saving, may: May) -> int:
+        """Save, if the hold of the conversation lets us: see `may`."""
+        id, plan, note, session, version, in_order, across, stays = what
         MisuseError.check("store.save", "note", "a text", note, str | None)
         MisuseError.check("store.save", "session", "a Session", session, Session | None)
         if not (version is None or is_whole(version)):
@@ -215,7 +109,7 @@ class Records(Settled):
                 with may(rows):
                     return self._write_texts(rows, id, version, texts, stays=stays)
 
-            return self._database.transact(write)
+            return self.database.transact(write)
         writing = _Writing(self, id, plan, version, order, texts)
 
         def write_plan(rows: Rows) -> int:
@@ -224,14 +118,14 @@ class Records(Settled):
 
         while True:
             try:
-                saved = self._database.transact(write_plan)
+                saved = self.database.transact(write_plan)
             except _Grown:
                 continue
             except BaseException:  # an interrupt, too
                 if writing.is_ours and plan.closed_by == "handed over":
-                    self._unsure.append((id, plan))
+                    self.unsure.append((id, plan))
                 raise
-            self._unsure[:] = [each for each in self._unsure if each[1] is not plan]
+            self.unsure[:] = [each for each in self.unsure if each[1] is not plan]
             return saved
 
     def _write_texts(
@@ -244,19 +138,13 @@ class Records(Settled):
         stays: bool,
     ) -> int:
         """Write a note and a session; the open round, if it does not stay, is over."""
-        head = self._at_version(rows, id, version, stays=stays)
+        head = self.at_version(rows, id, version, stays=stays)
         if not stays and head.round:
-            self._end_round(rows, id)
+            end_round(rows, id)
             head, texts = head._replace(round="", counted=0), {**texts, "record": None}
-        return head.write(rows, **texts).version + (self._count(rows, head) if stays else 0)
+        return head.write(rows, **texts).version + (count_since(rows, head) if stays else 0)
 
-    def _count(self, rows: Rows, head: Head) -> int:
-        """Return how much the entries since the last save add to the version."""
-        query = "SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM lutum_call WHERE conversation = ?"
-        found = rows.one(query, head.id)
-        return int(found[0]) - head.counted if found and head.round else 0
-
-    def _at_version(self, rows: Rows, id: str, version: int | None, *, stays: bool = False) -> Head:
+    def at_version(self, rows: Rows, id: str, version: int | None, *, stays: bool = False) -> Head:
         """Lock a conversation that is at a version, or make it; give it as of the next version."""
         if version is None and not stays:
             made = rows.run(
@@ -270,12 +158,12 @@ class Records(Settled):
                 )
             head = Head(id, 1, 0, "", "", "", "", rows.now())
             return head.write(rows, note=dumped(""), session=None, record=None)
-        head = self._head(rows, id)
+        head = self.head(rows, id)
         if stays:
             return head._replace(version=head.version + 1, changed=rows.now())
         # Nobody ends, starts or decides a call of it until this transaction ends.
         lock_calls(rows, id)
-        now = head.version + self._count(rows, head)
+        now = head.version + count_since(rows, head)
         if now != version:
             raise StaleError(
                 f"Conversation {id!r} is at version {now}, not at {shorten(version)}: "
@@ -283,174 +171,69 @@ class Records(Settled):
             )
         return head._replace(version=now + 1, changed=rows.now())
 
-    def _end_round(self, rows: Rows, id: str) -> None:
-        tables = ("call", "entry", "follower")
-        ended = [(f"DELETE FROM lutum_{table} WHERE conversation = ?", (id,)) for table in tables]
-        rows.many([*ended, wake_shared()])
-
-    def _head(self, rows: Rows, id: str, *, locked: bool = True) -> Head:
+    def head(self, rows: Rows, id: str, *, locked: bool = True) -> Head:
         head = Head.at(rows, id, locked=locked)
         if head is None:
-            raise self._missing(id)
+            raise self.missing(id)
         return head
 
-    def _missing(self, id: str) -> StoreError:
+    def missing(self, id: str) -> StoreError:
         return StoreError(
-            f"There is no conversation {id!r} in the store at {self._database.name}. "
+            f"There is no conversation {id!r} in the store at {self.database.name}. "
             "`store.ids()` lists those that are there."
         )
 
-    @overload
-    def load(self, id: str, toolset: type[T]) -> Stored[T]: ...
-    @overload
-    def load(self, id: str, toolset: None = None) -> Stored[Any]: ...
-    def load(self, id: str, toolset: Any = None) -> Stored[Any]:
-        """Return a conversation as it is now.
-
-        Args:
-            id: Names the conversation.
-            toolset: The toolset that its plan belongs to; without it the plan is left out, so that
-                one that no longer loads can be given up with `save(id, None, ...)`.
-
-        Returns:
-            The conversation; its plan is open, and may be committed, or changed and saved again.
-
-        Raises:
-            StoreError: There is no such conversation, it was edited, or the database failed.
-            PlanError: The plan was edited, or does not fit the toolset any more.
-            TranscriptError: The transcript was saved by another release.
-            InvalidValueError: The id is no id.
-            MisuseError: It is not a toolset.
-        """
-        check_word("id", id)
-        if toolset is not None:
-            check_toolset(toolset)
-        with self._database.read() as rows:
-            head = self._head(rows, id, locked=False)
+    def load(self, id: str, toolset: Any) -> Stored[Any]:
+        """Read a conversation; without a toolset its plan is left out."""
+        with self.database.read() as rows:
+            head = self.head(rows, id, locked=False)
             note, session, record = head.texts(rows, "note", "session", "record")
-            head = head._replace(version=head.version + self._count(rows, head))
-            tree = None if toolset is None or record is None else self._round(rows, head)
+            head = head._replace(version=head.version + count_since(rows, head))
+            tree = None if toolset is None or record is None else self.round(rows, head)
         plan = None
         if tree is not None:
             plan = tree.open(toolset, _parts(record).inner("record").data)
             tree.leave([call.id for call in plan.pending if call.status == "running"])
         return Stored(id, note_of(note), plan, head.version, opened_session(session))
 
-    def _round(self, rows: Rows, head: Head) -> Tree:
+    def read(self, id: str) -> StoredRound:
+        """Read a conversation without its tools."""
+        with self.database.read() as rows:
+            head = self.head(rows, id, locked=False)
+            session, record = head.texts(rows, "session", "record")
+            tree = None if record is None else self.round(rows, head)
+            query = "SELECT follower, call FROM lutum_follower WHERE conversation = ?"
+            edges = rows.all(f"{query} ORDER BY follower, call", id)
+        if tree is None:
+            return StoredRound(opened_session(session))
+        waits: dict[str, list[str]] = {}
+        for call, before in edges:
+            if call in tree.rows and tree.rows[before].requested_by != call:
+                waits.setdefault(call, []).append(before)
+        entries = [each.data() for each in tree.entries]
+        kept = _parts(record).inner("record").data
+        return StoredRound(opened_session(session), kept, entries, waits)
+
+    def round(self, rows: Rows, head: Head) -> Tree:
         """Read all calls of the open round."""
         entries = rows.all(
             f"SELECT {ENTRY} FROM lutum_entry WHERE conversation = ? AND round = ?",
             *(head.id, head.round),
         )
         found = SavedCall.where(rows, "conversation = ?", head.id)
-        return Tree(head, found, map(Entry.read, entries), self._key)
-
-    def ids(self, *, after: str = "", limit: int | None = None) -> list[str]:
-        """Return the ids of conversations, in order.
-
-        Args:
-            after: Only those behind this id, as for the next page.
-            limit: How many at most; None for all of them.
-
-        Raises:
-            StoreError: The database failed.
-            InvalidValueError: It is not a page: an id or a number does not fit.
-        """
-        check_page(limit, after)
-        with self._database.read() as rows:
-            query = "SELECT id FROM lutum_conversation WHERE id > ?"
-            return ids_in(_page(rows, query, limit, after))
-
-    def settled(self, *, after: str = "", limit: int | None = None) -> list[str]:
-        """Return the ids of the conversations whose open round has every result, and may go on.
-
-        Args:
-            after: Only those behind this id, as for the next page.
-            limit: How many at most; None for all of them.
-
-        Raises:
-            StoreError: The database failed.
-            InvalidValueError: It is not a page: an id or a number does not fit.
-        """
-        check_page(limit, after)
-        query = (
-            "SELECT id FROM lutum_conversation WHERE round <> '' AND id > ? AND NOT EXISTS "
-            "(SELECT 1 FROM lutum_call WHERE conversation = id AND state <> 'done')"
-        )
-        with self._database.read() as rows:
-            return ids_in(_page(rows, query, limit, after))
-
-    def delete(self, id: str) -> None:
-        """Forget a conversation, its id included.
-
-        Raises:
-            MisuseError: A call of it is claimed, runs or is in doubt, or it is held by somebody.
-            StoreError: There is no such conversation, or the database failed.
-            InvalidValueError: The id is no id.
-        """
-        check_word("id", id)
-
-        def forget(rows: Rows) -> None:
-            with held_by_nobody(id, self._owner)(rows):
-                self._head(rows, id)
-                lock_calls(rows, id)
-                which = f"conversation = ? AND (state = 'started' OR {IS_CLAIMED}) ORDER BY call"
-                for row in SavedCall.where(rows, which, id):
-                    raise MisuseError(
-                        f"Conversation {id!r} is not deleted: its call {row.call!r} of tool "
-                        f"`{row.tool}` is claimed, runs or is in doubt. Finish it, or give "
-                        "the round up with `plan.abort` and save that."
-                    )
-                self._end_round(rows, id)
-                rows.run("DELETE FROM lutum_decision WHERE conversation = ?", id)
-                rows.run("DELETE FROM lutum_conversation WHERE id = ?", id)
-
-        self._database.transact(forget)
-
-    def unchanged_since(
-        self, seconds: float, *, after: str = "", limit: int | None = None
-    ) -> list[str]:
-        """Return the ids of conversations that were saved last so many seconds ago, or earlier.
-
-        Args:
-            seconds: How long they were left alone at least.
-            after: Only those behind this id, as for the next page.
-            limit: How many at most; None for all of them.
-
-        Raises:
-            StoreError: The database failed.
-            InvalidValueError: It is not a number of seconds, or of ids.
-        """
-        check_seconds("seconds", seconds)
-        check_page(limit, after)
-        query = "SELECT id FROM lutum_conversation WHERE changed <= {now} - ? AND id > ?"
-        with self._database.read() as rows:
-            return ids_in(_page(rows, query, limit, round(1000 * seconds), after))
+        return Tree(head, found, map(Entry.read, entries), self.database.key)
 
     # Decisions.
 
     def waiting(
         self,
-        id: str | None = None,
-        *,
+        id: str | None,
         tool: str | None = None,
         older_than: float | None = None,
         after: tuple[str, str] | None = None,
         limit: int | None = None,
     ) -> list[Waiting]:
-        """Return the calls that wait for a decision, by conversation and call.
-
-        Args:
-            id: The conversation; by default all of them.
-            tool: Only calls of the tool with this wire name.
-            older_than: Only calls that have waited for so many seconds.
-            after: Only those behind this conversation and call, as for the next page.
-            limit: How many at most; None for all of them.
-
-        Raises:
-            StoreError: A row was edited, or the database failed.
-            InvalidValueError: The id is no id, or it is not a page: a text or number does not fit.
-        """
+        """Read what waits for a decision; see `Store.waiting`."""
         if id is not None:
             check_word("id", id)
         if older_than is not None:
@@ -474,50 +257,22 @@ class Records(Settled):
         which += " ORDER BY conversation, call"
         if limit is not None:
             which, values = f"{which} LIMIT ?", [*values, limit]
-        with self._database.read() as rows:
+        with self.database.read() as rows:
             found = SavedCall.where(rows, which, *values)
-        return [waiting_of(row.check(self._key)) for row in found]
+        return [waiting_of(row.check(self.database.key)) for row in found]
 
     def decide(
         self,
         id: str,
         decision: Decision,
         toolset: type[Any],
-        *,
-        hooks: Hooks | None = None,
-        on_event: OnEvent | None = None,
+        hooks: Hooks | None,
+        on_event: OnEvent | None,
     ) -> HookOutcome | None:
-        """Take a decision into the stored plan.
-
-        Args:
-            id: The conversation.
-            decision: The decision; delivered twice, it counts once.
-            toolset: The toolset that the plan belongs to.
-            hooks: The hooks that an edit is sent through, which have to be sync. For async ones,
-                load the conversation, `await plan.amend(decision, hooks)`, and save it.
-            on_event: Called with the new state of the call, once that is on record.
-
-        Returns:
-            What became of the call, as `plan.resume` returns it (claim a call before it
-            runs), or None if this decision was taken in before.
-
-        Raises:
-            ResumeError: No call waits for it any more, or another version of it was decided on, or
-                the decision's result or edit does not fit; nothing changed.
-            MisuseError: It is not a decision; or it edits arguments, and there are no hooks, or one
-                of them is async; or `on_event` is not a function.
-            HookError: A hook raised; nothing changed.
-            ToolDefinitionError: As in `plan.resume`.
-            MissingExtraError: As in `plan.resume`.
-            PlanError: As in `load`.
-            StoreError: There is no such conversation, it was edited, or the database failed.
-            InvalidValueError: The id is no id.
-        """
-        check_word("id", id)
-        check_toolset(toolset)
-        check_decision(decision)
-        if on_event is not None:
-            check_listener(on_event)
+        """Take a decision into the stored plan; see `Store.decide`."""
+        way = "Make one with `waiting.approve()`, `waiting.cancel(reason)` or `waiting.edit(...)`."
+        MisuseError.check("store.decide", "decision", "a decision", decision, Decision, way)
+        MisuseError.check("store.decide", "on_event", "a function", on_event, Callable | None)
         if decision.edit is not None and hooks is None:
             raise MisuseError(
                 f"Decision {decision.decision_id!r} edits the arguments of call "
@@ -528,27 +283,31 @@ class Records(Settled):
         # it is still what was read. Else all is done again with what is there now.
         while True:
             events: list[CallEvent] = []
-            with self._database.read() as rows:
+            with self.database.read() as rows:
                 tree = self._to_decide(rows, id, decision)
             plan = tree.open(toolset)
             if hooks is None:
                 became = plan.resume(decision, on_event=events.append)
             else:
-                became = drive_sync(amend(plan, decision, hooks), _BY_PLAN)
-                tell_resumed(plan, decision, became, events.append)
+                try:
+                    became = plan.amend_sync(decision, hooks, on_event=events.append)
+                except MisuseError as error:
+                    way = "`await stored.plan.amend(decision, hooks)` after `store.load`"
+                    error.add_note(f"{way}, and `store.save`, take async hooks.")
+                    raise
             if became is None:
                 return None
             try:
-                self._put(id, tree.changes(), self._decided(id, decision))
+                self.put(id, tree.changes(), self._decided(id, decision))
             except Moved:
                 continue
             if on_event is not None:
                 for event in events:
-                    tell_event(on_event, event)
+                    event.send(on_event)
             return became
 
     def _to_decide(self, rows: Rows, id: str, decision: Decision) -> Tree:
-        head = self._head(rows, id, locked=False)
+        head = self.head(rows, id, locked=False)
         if not head.round:
             raise ResumeError(
                 f"No round of conversation {id!r} is open, so that no call waits. The decision "
@@ -579,7 +338,7 @@ class Records(Settled):
         insert = "INSERT INTO lutum_decision VALUES (?, ?) ON CONFLICT DO NOTHING"
         return insert, (id, decision.decision_id)
 
-    def _put(self, id: str, changes: list[Change], *more: Statement) -> None:
+    def put(self, id: str, changes: list[Change], *more: Statement) -> None:
         """Write what was done to the plan of a tree; it may be repeated.
 
         Raises:
@@ -588,9 +347,7 @@ class Records(Settled):
         is_ordered = any(ClaimOrder.of(row).in_order for row, _, _ in changes)
 
         def do(rows: Rows) -> None:
-            if (
-                is_ordered
-            ):  # or each has its own call, waits for those of the other, and begins anew
+            if is_ordered:  # or each has its own call, waits for the other's, and begins anew
                 lock_calls(rows, id)
             done = rows.many([*statements(changes), *more])
             if any(count != 1 for count, _ in done[: len(done) - len(more)]):
@@ -605,10 +362,10 @@ class Records(Settled):
             else:
                 rows.many(follow([row for row, before, _ in changes if before is None]))
             if any(change.is_end or change.row.state in CLAIMABLE for change in changes):
-                rows.many([self._database.notice])
+                rows.many([self.database.notice])
 
         try:
-            self._database.transact(do)
+            self.database.transact(do)
         except (LostCommit, Moved):
             if not any(map(self._is_written, changes[:1])):
                 raise
@@ -619,11 +376,8 @@ class Records(Settled):
         query = (
             "SELECT id FROM lutum_entry WHERE conversation = ? AND round = ? AND call = ? AND n = ?"
         )
-        with self._database.read() as rows:
+        with self.database.read() as rows:
             return rows.one(query, last.conversation, last.round, last.call, last.n) == (last.id,)
-
-
-_BY_PLAN = "`await stored.plan.amend(decision, hooks)` after `store.load`, and `store.save`"
 
 
 def is_moved(change: Change) -> bool:
@@ -648,7 +402,22 @@ def statements(changes: Iterable[Change]) -> Iterator[Statement]:
             yield entry.insert()
 
 
-def _page(rows: Rows, query: str, limit: int | None, *values: object) -> list[Any]:
+def count_since(rows: Rows, head: Head) -> int:
+    """Return how much the entries since the last save add to the version."""
+    query = "SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM lutum_call WHERE conversation = ?"
+    found = rows.one(query, head.id)
+    return int(found[0]) - head.counted if found and head.round else 0
+
+
+def end_round(rows: Rows, id: str) -> None:
+    """Delete what is kept of the open round of a conversation."""
+    tables = ("call", "entry", "follower")
+    ended = [(f"DELETE FROM lutum_{table} WHERE conversation = ?", (id,)) for table in tables]
+    rows.many([*ended, wake_shared()])
+
+
+def page(rows: Rows, query: str, limit: int | None, *values: object) -> list[Any]:
+    """Read one page of the ids that a query finds, in order."""
     query = f"{query} ORDER BY id"
     if limit is None:
         return rows.all(query, *values)
@@ -684,7 +453,7 @@ class _Writing:
 
     def __init__(
         self,
-        records: Records,
+        records: Conversations,
         id: str,
         plan: Plan,
         version: int | None,
@@ -697,10 +466,10 @@ class _Writing:
         self.version = version
         self.order = order
         self.texts = texts
-        self.is_ours = any(own == id and each is plan for own, each in records._unsure)
+        self.is_ours = any(own == id and each is plan for own, each in records.unsure)
         # Encoded before the transaction, which others wait for, and in which nothing may fail that
         # is not of the database.
-        check_told(plan)
+        plan.check_recorded()
         self.record = plan.round_record()
         self.stored: Any = self.record.pop("stored", None)
 
@@ -716,7 +485,7 @@ class _Writing:
                 f"This plan is of conversation {self.stored['id']!r}, and a store keeps it there: "
                 f"saved as {id!r} too, its calls could be run twice. Save it where it came from."
             )
-        head = self.records._at_version(rows, id, self.version)
+        head = self.records.at_version(rows, id, self.version)
         known: dict[str, SavedCall] = {}
         before = ClaimOrder()
         if self.stored is not None:
@@ -732,7 +501,7 @@ class _Writing:
             known = {row.call: row.check(rows.key) for row in found}
         else:
             if head.round:
-                self.records._end_round(rows, id)
+                end_round(rows, id)
             head = head._replace(round=uuid4().hex)
         order = before.with_changes(*self.order)
         entries, mark = plan.entries_since({call: row.n for call, row in known.items()})
@@ -752,7 +521,7 @@ class _Writing:
         is_within = any(change.row.root != change.row.call for change in changes)
         if is_other or order.in_order or is_within:
             reorder(rows, id)
-        rows.many([wake_shared(), self.records._database.notice])
+        rows.many([wake_shared(), self.records.database.notice])
         counted = sum(mark.values()) - _unwritten(entries, changes)
         text = dumped({"record": self.record, "order": order.data})
         head._replace(counted=counted).write(rows, **self.texts, record=text)

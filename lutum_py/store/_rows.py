@@ -23,7 +23,6 @@ from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, get_args
 from uuid import uuid4
 
 from .._text.json import compact_json, refuse_constant, shorten
-from .._transcript.saved import DIGEST, HMAC
 from ..errors import InvalidValueError, StaleError, StoreError
 from ..saved import Saved
 from ._database import Database, Row, Rows, Statement
@@ -213,23 +212,27 @@ def _seal_of(cells: Mapping[str, Any], key: bytes | None) -> str:
     text = json.dumps(cells, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     encoded = text.encode("utf-8", "surrogatepass")
     if key is None:
-        return f"{DIGEST}:{sha256(encoded).hexdigest()}"
-    return f"{HMAC}:{hmac.new(key, encoded, sha256).hexdigest()}"
+        return f"{_DIGEST}:{sha256(encoded).hexdigest()}"
+    return f"{_HMAC}:{hmac.new(key, encoded, sha256).hexdigest()}"
+
+
+_DIGEST: Final = "sha256"
+_HMAC: Final = "hmac-sha256"
 
 
 def _check_seal(given: str, made: str, what: str) -> None:
     if hmac.compare_digest(made.encode(), given.encode("utf-8", "replace")):
         return
     kind, wanted = given.partition(":")[0], made.partition(":")[0]
-    if kind != wanted and kind in (DIGEST, HMAC):
+    if kind != wanted and kind in (_DIGEST, _HMAC):
         raise StoreError(
             f"{what} was saved without a key, so it cannot be authenticated. Open the store "
             "without `key=` if you trust whoever can write to it."
-            if kind == DIGEST
+            if kind == _DIGEST
             else f"{what} was saved with a key. Pass the same `key=` to `open_store`, or name the "
             "variable that holds it with `--key-env` at the command line."
         )
-    why = " or sealed with another key" if wanted == HMAC else ""
+    why = " or sealed with another key" if wanted == _HMAC else ""
     raise StoreError(
         f"{what} was edited by somebody else{why}, so nothing of it counts. Put the database back "
         "as it was, or give the conversation up."
@@ -271,10 +274,10 @@ class Head(NamedTuple):
         """
         what = f"Conversation {shorten(cells[0])}"
         head = cls(*_read(cells, _HEAD_CELLS, what))
-        _check_seal(head.seal, head._sealed(key).seal, what)
+        _check_seal(head.seal, head.sealed(key).seal, what)
         return head
 
-    def _sealed(self, key: bytes | None) -> Self:
+    def sealed(self, key: bytes | None) -> Self:
         cells = self._asdict()
         del cells["seal"]
         return self._replace(seal=_seal_of(cells, key))
@@ -312,7 +315,7 @@ class Head(NamedTuple):
         named: dict[str, Any] = {
             f"{column}_digest": _digest(text) for column, text in texts.items()
         }
-        head = self._replace(**named)._sealed(rows.key)
+        head = self._replace(**named).sealed(rows.key)
         cells = {**dict(zip(Head._fields[1:], head[1:], strict=True)), **texts}
         names = ", ".join(f"{name} = ?" for name in cells)
         rows.run(f"UPDATE lutum_conversation SET {names} WHERE id = ?", *cells.values(), self.id)
@@ -541,10 +544,9 @@ class SavedCall(NamedTuple):
         ]
 
     @classmethod
-    def at(cls, rows: Rows, id: str, call: str, *, locked: bool = False) -> Self | None:
+    def at(cls, rows: Rows, id: str, call: str) -> Self | None:
         """Read the row of one call."""
-        which = "conversation = ? AND call = ?" + (" {lock}" if locked else "")
-        return next(iter(cls.where(rows, which, id, call)), None)
+        return next(iter(cls.where(rows, "conversation = ? AND call = ?", id, call)), None)
 
     def insert(self) -> Statement:
         """Return what inserts it."""
@@ -577,19 +579,19 @@ class SavedCall(NamedTuple):
                 f", slot = {slot}, due = {due}, claim = NULL, worker = NULL, owner = NULL, "
                 "token = token + 1"
             )
-        which, found = before._is_there()
+        which, found = before.is_there()
         if claim is not None:
             which, found = f"{which} AND claim = ?", (*found, claim)
         return f"UPDATE lutum_call SET {sets} WHERE {which}", (*values, *found)
 
     def grow(self, before: SavedCall) -> Statement:
         """Return what puts it in place as `update` does, and leaves it to whoever has it."""
-        which, found = before._is_there()
+        which, found = before.is_there()
         sets = "n = ?, last = ?, body = ?, seal = ?, shared = ?"
         values = (self.n, self.last, self.body, self.seal, self.shared)
         return f"UPDATE lutum_call SET {sets} WHERE {which}", (*values, *found)
 
-    def _is_there(self) -> tuple[str, tuple[object, ...]]:
+    def is_there(self) -> tuple[str, tuple[object, ...]]:
         # By the seal, too: another order of the round is written without an entry.
         which = "conversation = ? AND call = ? AND round = ? AND n = ? AND seal = ?"
         return which, (self.conversation, self.call, self.round, self.n, self.seal)

@@ -19,24 +19,17 @@ from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
 from .. import AnyToolCall, AwaitingCall, SuspendedCall, ToolContext, ToolResult
-from .._call.deciding import drive
-from .._round.events import row_at, tell_event, tell_row
-from .._round.inner import is_unshown, settle_within
-from .._round.sorted_calls import outer_of
-from .._schema.capabilities import meet
 from .._text.escaping import is_interrupt
+from .._text.waiting import to_its_end
 from ..errors import HookError, StaleError, StoreError
-from ..execution import ExecutionCancelled, ExecutionErrors, Outcome
-from ..execution._outcome import as_error, is_in_doubt, not_executed, telling, was_stopped
-from ..execution._run import Run, to_its_end
-from ..execution._settings import Settings
+from ..execution import ExecutionCancelled, ExecutionErrors, Outcome, Run, RunSettings
 from ..typing import CallEvent, CallEventKind
 from ._backend import GRACE_SECONDS, LEAVE_SECONDS, interruptible
 from ._claim_order import ClaimOrder
 from ._claims import Claims, Wanted
 from ._leases import Beat
 from ._records import Moved
-from ._values import Claim, check_sees
+from ._values import OpenClaim, check_sees
 
 R = TypeVar("R")
 
@@ -91,7 +84,7 @@ class Worker:
     id: str
     toolset: Any
     lease: float
-    settings: Settings
+    settings: RunSettings
     is_stopping: bool = False
     is_cut_off: bool = False
     faults: list[BaseException] = field(default_factory=list[BaseException])
@@ -99,7 +92,7 @@ class Worker:
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     _tools: set[asyncio.Task[Outcome]] = field(default_factory=set[asyncio.Task[Outcome]])
     _steps: set[_Step] = field(default_factory=set[_Step])
-    _in_doubt: list[Claim] = field(default_factory=list[Claim])
+    _in_doubt: list[OpenClaim] = field(default_factory=list[OpenClaim])
     _left: set[str] = field(default_factory=set[str])
     _is_unshown: bool = False
 
@@ -121,7 +114,7 @@ class Worker:
             await to_its_end(working)
             raise stop from ExecutionCancelled(self.outcomes)
         for fault in self.faults:
-            raise telling(fault, self.outcomes)
+            raise ExecutionCancelled.added_to(fault, self.outcomes)
         if self.raised:
             raise ExecutionErrors.of(self.raised, self.outcomes)
 
@@ -157,7 +150,7 @@ class Worker:
         finally:
             self._steps.discard(step)
 
-    async def _repeated(self, claim: Claim, function: Callable[..., R], *arguments: Any) -> R:
+    async def _repeated(self, claim: OpenClaim, function: Callable[..., R], *arguments: Any) -> R:
         """Do a step that may be repeated until it is known to be on record."""
         began = monotonic()
         again = pauses()
@@ -200,11 +193,11 @@ class Worker:
         if self.is_stopping or free <= 0:
             return set()
         again = [tool.name for tool in self.toolset if tool.definition.idempotent]
-        here = self.claims._leases.running(self.id)
+        here = self.claims.leases.running(self.id)
         passed = [*here, *((self.id, call) for call in self._left)]
         wanted = Wanted(self.id, self.beat.id, passed, again)
         try:
-            claims = await self._step(self.claims._claim, self.toolset, wanted, self.lease, free)
+            claims = await self._step(self.claims.claim, self.toolset, wanted, self.lease, free)
         except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
             return set()
@@ -239,14 +232,14 @@ class Worker:
         hooks, all_events = self.settings.hooks, list[CallEvent]()
         assert hooks is not None
         is_any = False
-        for tree in await self._step(self.claims._asking_trees, self.id, is_due):
+        for tree in await self._step(self.claims.asking_trees, self.id, is_due):
             events: list[CallEvent] = []
             plan = tree.open(self.toolset)
-            await drive(settle_within(plan, hooks, events.append))
+            await plan.settle_nested(hooks, on_event=events.append)
             changes = tree.changes()
             is_any = is_any or bool(changes)
             with suppress(Moved):  # else it is looked at again, with what is there now
-                await self._step(self.claims._put, self.id, changes)
+                await self._step(self.claims.put, self.id, changes)
                 all_events += events
         return all_events if is_any else None
 
@@ -257,9 +250,9 @@ class Worker:
             self.faults.insert(0, error)
         else:
             self.is_stopping = True
-            self.faults.append(as_error(error, "A function of the program"))
+            self.faults.append(HookError.as_error(error, "A function of the program"))
 
-    async def _work(self, claim: Claim, has_begun: asyncio.Event) -> None:
+    async def _work(self, claim: OpenClaim, has_begun: asyncio.Event) -> None:
         """Do one claim from start to end; what fails is noted.
 
         Args:
@@ -281,7 +274,7 @@ class Worker:
                     has_begun.set()
                     outcome = await run.run()
                     # As if it had not been handed out: what was not executed has no start.
-                    claim._tree.open_to_run(self.toolset, claim.call.id)
+                    claim.tree.open_to_run(self.toolset, claim.call.id)
                     await self._finish(claim, outcome)
                 else:
                     await self._run_claimed(claim, run, has_begun)
@@ -290,22 +283,23 @@ class Worker:
         finally:
             has_begun.set()
 
-    def _prepared(self, claim: Claim) -> Run | ToolResult | None:
+    def _prepared(self, claim: OpenClaim) -> Run | ToolResult | None:
         """Check all that can be wrong with a run before it is on record that it starts.
 
         Returns:
             The run; or the result of a call that has one, which after-hooks are still to see; or
             None if the claim should be given back.
         """
-        if self.settings.hooks is not None and is_unshown(claim.call, self.settings.hooks):
+        hooks = self.settings.hooks
+        if hooks is not None and claim.tree.plan.has_unseen_results(claim.call, hooks):
             self._is_unshown = True
         if self.is_stopping or self._is_unshown:
             return None
         try:
-            check_sees(claim, self.settings.hooks)
+            check_sees(claim, hooks)
             if claim.result is not None:
                 return claim.result
-            call = self.claims._handed_out(claim)
+            call = self.claims.hand_out(claim)
             # Always with a context, so that there is a token by which a lost lease stops the tool.
             make = self.settings.context
             context = ToolContext.for_call(call) if make is None else make(call)
@@ -317,7 +311,7 @@ class Worker:
     def _note(self, error: Exception, *_: object) -> None:
         self.raised.append(error)
 
-    async def _confirm(self, claim: Claim, asked: float) -> None:
+    async def _confirm(self, claim: OpenClaim, asked: float) -> None:
         """Make sure that a call is still ours if its lease ran out before its tool starts.
 
         A busy loop, or a process that was stopped, may come to it late. That is no reason not to
@@ -335,7 +329,7 @@ class Worker:
             claim.lease *= 2  # or a loop that is always this late would never start the call
             asked = await self._step(_timed, self.claims.renew, claim)
 
-    async def _run_claimed(self, claim: Claim, run: Run, has_begun: asyncio.Event) -> None:
+    async def _run_claimed(self, claim: OpenClaim, run: Run, has_begun: asyncio.Event) -> None:
         """Run a call, and put on record that it starts and how it ends."""
         loop, is_lost = asyncio.get_running_loop(), False
 
@@ -344,12 +338,12 @@ class Worker:
             is_lost = True
             run.cancel("its lease was lost, and somebody else has taken the call")
 
-        key = (claim.id, claim.call.id, claim._claim)
+        key = (claim.id, claim.call.id, claim.claim)
         # Until the outcome is on record: a lease that ran out puts no call in doubt for the others
         # of this process, which would give it another one.
         with self.beat.watched(*key, partial(loop.call_soon_threadsafe, lose)):
-            outcome = await self._outcome(run, partial(self._start, claim, run, has_begun))
-            if is_lost and was_stopped(outcome):
+            outcome = await self._outcome(run, partial(self._start, claim, has_begun))
+            if is_lost and _was_stopped(outcome):
                 # It was this worker that failed, not the call: who has it finds out, or runs it
                 # again.
                 self.outcomes.append(outcome)
@@ -357,18 +351,16 @@ class Worker:
             if run.is_unstarted:
                 await self._take_back(claim, outcome)
                 return
-            if is_in_doubt(outcome):
+            if outcome.is_indeterminate:
                 self._in_doubt.append(claim)
             await self._finish(claim, outcome)
 
-    async def _start(self, claim: Claim, run: Run, has_begun: asyncio.Event) -> None:
+    async def _start(self, claim: OpenClaim, has_begun: asyncio.Event) -> None:
         """Put on record that a call starts, which is done when `around` is open."""
         asked = await self._repeated(claim, partial(_timed, self.claims.start))
         has_begun.set()
         await self._confirm(claim, asked)
-        call = run.call
-        goes_on = claim._tree.has_requested(call.id)
-        self._tell(claim, "continued" if goes_on else "started")
+        self._tell(claim, "started")
         # Only now may the task be cancelled: a step of the database would go on in its thread.
         tool: Any = asyncio.current_task()
         self._tools.add(tool)
@@ -376,7 +368,7 @@ class Worker:
             tool.cancel()
         await asyncio.sleep(0)  # the listener may have cancelled the run: then no tool is called
 
-    async def _take_back(self, claim: Claim, outcome: Outcome) -> None:
+    async def _take_back(self, claim: OpenClaim, outcome: Outcome) -> None:
         """Let others run a call that is claimed, or on record as started, and whose tool was not.
 
         Only a person or the program decides that a call is not executed: the outcome is for who
@@ -384,39 +376,43 @@ class Worker:
         """
         self.is_stopping = True  # or this worker would claim it at once, over and over
         self.outcomes.append(outcome)
-        await self._repeated(claim, self.claims._take_back)
+        await self._repeated(claim, self.claims.take_back)
 
-    def _is_behind_doubt(self, claim: Claim, call: AnyToolCall) -> bool:
+    def _is_behind_doubt(self, claim: OpenClaim, call: AnyToolCall) -> bool:
         """Whether a call of this run may still work on what the call of a claim accesses.
 
         A tool that was stopped may still write the file that the next call reads. Whoever asked for
         this run sees that its outcome is unknown, and decides: the next run does not wait.
         """
-        order = ClaimOrder.of(claim._tree.rows[claim.call.id])
+        order = ClaimOrder.of(claim.tree.rows[claim.call.id])
         return order.in_order and any(
-            meet(doubtful.call.accesses, call.accesses)
-            and all(outer.id != call.id for outer in _outer(doubtful))
+            doubtful.call.conflicts_with(call)
+            and all(outer.id != call.id for outer in doubtful.tree.plan.ancestors(doubtful.call.id))
             for doubtful in self._in_doubt
         )
 
-    async def _finish(self, claim: Claim, outcome: Outcome) -> None:
+    async def _finish(self, claim: OpenClaim, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
         events: list[CallEvent] = []
-        settling = self.claims._settling(claim, outcome, self.settings.hooks, events)
+        plan, hooks = claim.tree.plan, self.settings.hooks
         try:
-            outcome = await drive(settling)
+            given = self.claims.take(claim, outcome, hooks, events)
+            if given is not None and hooks is not None:
+                outcome = await plan.settle(given, hooks, on_event=events.append)
         except BaseException as error:
             # A hook may await what somebody else cancelled, and that is a failure of it.
             is_of_hook = isinstance(error, HookError | asyncio.CancelledError)
             is_of_hook = is_of_hook or is_interrupt(error)
             if not (is_of_hook and isinstance(outcome, AwaitingCall)):
-                await self._repeated(claim, self.claims._keep_ended, outcome)
+                await self._repeated(claim, self.claims.keep_ended)
                 raise
             # What it requested stays `unreviewed`, so that its model need not be asked again.
             self._fail(error)
-        await self._repeated(claim, self.claims._end, outcome)
-        if not isinstance(outcome, AwaitingCall):
-            self._tell(claim, "ended", outcome)
+        await self._repeated(claim, self.claims.end)
+        if isinstance(outcome, SuspendedCall):
+            self._tell(claim, "suspended")
+        elif not isinstance(outcome, AwaitingCall) or claim.call.status.is_terminal:
+            self._tell(claim, "ended")
         self._tell_all(events)
 
     async def _outcome(self, run: Run, start: Callable[[], Awaitable[None]]) -> Outcome:
@@ -448,25 +444,16 @@ class Worker:
     def _not_run(run: Run, error: BaseException) -> Outcome:
         """Return the outcome of a run that an error of somebody else came between."""
         why = f": {type(error).__name__} came before it."
-        return run.outcome or not_executed(run.call, why)
+        return run.outcome or run.of.not_executed(why)
 
-    def _tell(
-        self,
-        claim: Claim,
-        kind: CallEventKind,
-        outcome: SuspendedCall | ToolResult | None = None,
-    ) -> None:
-        if self.settings.on_event is None:
-            return
-        on_event = self._on_event
-        if isinstance(outcome, SuspendedCall):
-            kind = "suspended"
-        tell_row(on_event, kind, row_at(claim._tree.plan, claim.call))
+    def _tell(self, claim: OpenClaim, kind: CallEventKind) -> None:
+        if self.settings.on_event is not None:
+            claim.tree.plan.notify(self._on_event, kind, claim.call)
 
     def _tell_all(self, events: Iterable[CallEvent]) -> None:
         if self.settings.on_event is not None:
             for event in events:
-                tell_event(self._on_event, event)
+                event.send(self._on_event)
 
     def _on_event(self, event: CallEvent) -> object:
         """Show an event to the listener; an interrupt is raised once all outcomes are kept."""
@@ -488,11 +475,12 @@ def pauses() -> Iterator[float]:
         pause = min(2 * pause, 0.5)
 
 
-def _outer(claim: Claim) -> tuple[AnyToolCall, ...]:
-    return outer_of(claim._tree.plan, claim.call.id)
+def _was_stopped(outcome: Outcome) -> bool:
+    """Whether a call has no answer of its own, because it was stopped or never started."""
+    return isinstance(outcome, ToolResult) and outcome.status in ("indeterminate", "cancelled")
 
 
-def _timed(step: Callable[[Claim], object], claim: Claim) -> float:
+def _timed(step: Callable[[OpenClaim], object], claim: OpenClaim) -> float:
     """Do a step of a claim, in a thread; return since when the lease that it began holds at least.
 
     That is read here, as it may take longer until a thread is free than a lease is long.

@@ -11,19 +11,14 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import count
-from time import time
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from .. import AnyToolCall, SuspendedCall, ToolRoundPlan
-from .._call.history import iso_time
-from .._round.ending import as_results, owes_after_hooks
-from .._round.plan_json import check_bytes
+from .. import AnyToolCall, ToolRoundPlan
+from .._round.ending import owes_after_hooks
 from .._text.json import shorten
-from .._transcript.result import dump_result
 from ..errors import PlanError, StoreError
-from ..typing import NotEnded, ResultLike
 from ._claim_order import ClaimOrder
 from ._database import Rows
 from ._rows import ENTRY, Entry, Head, SavedCall, State, dumped
@@ -297,8 +292,13 @@ class Changes:
             data["owes_after"] = True
         for requested in [step["requested"] for each in group for step in _asks(each)]:
             data["requested"] = True
-            if self.key is None:
-                check_bytes([{**requested, "call": id}])
+            if self.key is None and "bytes" in requested:
+                raise PlanError(
+                    f"Call {id!r} left bytes to come back to, as a program leaves its interpreter, "
+                    "and without a key anybody could put others in their place. Pass `key=` to "
+                    "`open_store`, or let the tool leave a text: `program_tool(tools, "
+                    'keep="replay")`.'
+                )
         row = row._replace(
             n=known + len(group),
             last=last,
@@ -409,12 +409,20 @@ def _stands(plan: Plan) -> Iterable[tuple[str, State, AnyToolCall]]:
         yield call.id, state, call
 
 
-def late_steps(outcome: ResultLike | NotEnded) -> str:
-    """Write down the outcome of a run that is over, as the body of an entry."""
-    results, waits = as_results([outcome])
-    step: dict[str, Any] = {"kind": "late", "at": iso_time(time())}
-    if waits:
-        step["verdict"] = "suspended" if isinstance(waits[0], SuspendedCall) else "requested"
-    else:
-        step |= {"verdict": results[0].status, "result": dump_result(results[0])}
-    return dumped([step])
+def late_steps(changes: Iterable[Change], call: str) -> str:
+    """Write down how a run of a call ended that is over, as the body of an entry.
+
+    Args:
+        changes: What would have been written if the run were not over.
+        call: The id of the call.
+    """
+    (own,) = (change for change in changes if change.row.call == call)
+    steps = [step for entry in own.entries for step in entry.data()["steps"]]
+    end = next(step for step in reversed(steps) if step["kind"] in _ENDS)
+    late = {"kind": "late", "at": end["at"], "verdict": end["kind"]}
+    if end["kind"] == "ended":
+        late |= {"verdict": end["verdict"], "result": end["result"]}
+    return dumped([late])
+
+
+_ENDS = ("ended", "suspended", "requested")

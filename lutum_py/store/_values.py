@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, ClassVar, Generic, TypeVar, Unpack
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, Unpack
 
-from .. import AnyToolCall, Session, SuspendTicket, ToolResult, ToolRoundPlan
-from .._call.history import end_of
-from .._hooks.registered_hook import HookPlaces
-from .._round.plan_json import load_ticket
+from .. import (
+    AnyToolCall,
+    HookSet,
+    ResumeMode,
+    Session,
+    SuspendTicket,
+    ToolResult,
+    ToolRoundPlan,
+)
 from .._text.immutable import SetOnce
 from .._text.json import is_number, is_whole, shorten
 from ..errors import InvalidValueError, LifecycleError, MisuseError
-from ..execution import ContextFor, RunOptions
-from ..execution._settings import Settings
+from ..execution import ContextFor, RunOptions, RunSettings
 from ..saved import Saved
 from ..typing import Ancestor, CallStep, Hooks, OnEvent, PendingDecision
 from ._rows import SavedCall, check_word
@@ -84,10 +90,10 @@ def checked_run(
     hooks: Hooks | None = None,
     context: ContextFor | None = None,
     **options: Unpack[RunOptions],
-) -> Settings:
+) -> RunSettings:
     """Refuse what a run of a store cannot mean; give the settings of its calls."""
     check_lease(lease)
-    return Settings.of(options, limit, context=context, hooks=hooks, on_event=on_event)
+    return RunSettings.of(options, limit, context=context, hooks=hooks, on_event=on_event)
 
 
 def check_toolset(toolset: object) -> None:
@@ -136,6 +142,22 @@ class Stored(Generic[T_co]):
         return self._session
 
 
+class StoredRound(NamedTuple):
+    """A conversation and its open round as they are kept, without the tools.
+
+    Attributes:
+        session: The session; None if none was saved.
+        record: What `plan.round_record()` gave; None if no round is open.
+        entries: What `plan.entries_since()` gave since.
+        waits: By the id of each call that waits for others in the order of its round: their ids.
+    """
+
+    session: Session | None
+    record: Mapping[str, Any] | None = None
+    entries: Sequence[Mapping[str, Any]] = ()
+    waits: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting(PendingDecision):
     """A call that waits for a decision, as plain data.
@@ -173,6 +195,8 @@ class Waiting(PendingDecision):
 def waiting_of(row: SavedCall) -> Waiting:
     """Read a row that waits for a decision."""
     saved = row.parsed_shown
+    ticket = saved.inner("ticket").data
+    ticket["resume_mode"] = ResumeMode(ticket["resume_mode"])
     return Waiting(
         row.conversation,
         saved.get("id", str),
@@ -180,7 +204,7 @@ def waiting_of(row: SavedCall) -> Waiting:
         saved.get("proposed", str),
         saved.data.get("arguments"),
         saved.get("digest", str),
-        load_ticket(saved),
+        SuspendTicket(**ticket),
         row.since / 1000,
         tuple(_shown_step(each) for each in saved.each("line")),
         tuple(
@@ -220,16 +244,6 @@ class Claim(SetOnce):
     token: int
     in_doubt: bool
     lease: float
-    _tree: Tree = field(repr=False)
-    _claim: str = field(repr=False)
-    _lock: Any = field(default_factory=Lock, repr=False)
-    _given: AnyToolCall | None = field(default=None, repr=False)
-    _starting: list[Change] = field(default_factory=list[Change], repr=False)
-    _is_started: bool = field(default=False, repr=False)
-    _has_ended: bool = field(default=False, repr=False)
-    _is_over: bool = field(default=False, repr=False)
-    _ending: list[Change] | None = field(default=None, repr=False)
-    _kept: list[Change] | None = field(default=None, repr=False)
 
     @property
     def result(self) -> ToolResult | None:
@@ -237,8 +251,7 @@ class Claim(SetOnce):
 
         `store.finish` shows it to them again.
         """
-        end = end_of(self.call._history)
-        return None if end is None else end.detail
+        return self.call.result
 
     @property
     def idempotent(self) -> bool:
@@ -246,14 +259,49 @@ class Claim(SetOnce):
         return self.call.selector.definition.idempotent
 
 
-def check_claim(claim: object, step: str) -> None:
+@dataclass(eq=False, slots=True, repr=False)
+class OpenClaim(Claim):
+    """A claim as the store that made it knows it.
+
+    Attributes:
+        tree: The call, as it was read.
+        claim: The id of the claim.
+        lock: Held while the call is started.
+        given: The call that may run, once its start was prepared.
+        starting: What is written as it starts.
+        is_started: Whether that is on record.
+        has_ended: Whether a result is on record that after-hooks are still to see.
+        is_over: Whether it was finished.
+        ending: What is written as it ends.
+        kept: What is written of a result that after-hooks are still to see.
+    """
+
+    _open: ClassVar[tuple[str, ...]] = (
+        *("lease", "given", "starting", "is_started", "has_ended", "is_over", "ending", "kept"),
+    )
+
+    tree: Tree
+    claim: str
+    lock: Any = field(default_factory=Lock)
+    given: AnyToolCall | None = None
+    starting: list[Change] = field(default_factory=list[Change])
+    is_started: bool = False
+    has_ended: bool = False
+    is_over: bool = False
+    ending: list[Change] | None = None
+    kept: list[Change] | None = None
+
+
+def check_claim(claim: object, step: str) -> OpenClaim:
     """Refuse what is not a claim, at a step of a store."""
-    MisuseError.check(
-        f"store.{step}", "claim", "a claim", claim, Claim, "Write `claim = store.claim(toolset)`."
+    if isinstance(claim, OpenClaim):
+        return claim
+    raise MisuseError.of_field(
+        f"store.{step}", "claim", "a claim", claim, "Write `claim = store.claim(toolset)`."
     )
 
 
-def check_begins(claim: Claim) -> None:
+def check_begins(claim: OpenClaim) -> None:
     """Refuse to start a call that its claim holds, and that is not to be run by it."""
     call = claim.call
     if claim.in_doubt and not claim.idempotent:
@@ -268,17 +316,17 @@ def check_begins(claim: Claim) -> None:
             f"Call {call.id!r} of tool `{call.name}` is {call.status}: it has its result. "
             "Pass that, `claim.result`, to `store.finish`."
         )
-    if claim._is_started:
+    if claim.is_started:
         raise MisuseError(
             f"Call {call.id!r} of tool `{call.name}` was started by this claim already. "
             "Use the call that `store.start` gave."
         )
 
 
-def check_sees(claim: Claim, hooks: object) -> None:
+def check_sees(claim: OpenClaim, hooks: object) -> None:
     """Refuse to go on without hooks that have to see the result of a call within another."""
-    if claim._tree.owes_after and not isinstance(hooks, HookPlaces):
-        by = claim._tree.rows[claim.call.id].requested_by
+    if claim.tree.owes_after and not isinstance(hooks, HookSet):
+        by = claim.tree.rows[claim.call.id].requested_by
         raise MisuseError(
             f"The hook set that decided about call {claim.call.id!r} of tool `{claim.call.name}` "
             f"in conversation {claim.id!r} has after-hooks, which have to see its result before "

@@ -36,8 +36,8 @@ from lutum_py.execution import (
     run_sync,
 )
 from lutum_py.testing import ScriptedModel
+from lutum_py.typing import CallRun
 from tests.execution.running import settled
-from tests.private import outcome as outcomes
 
 PAID: list[int] = []
 READS = ToolCapabilities(effects=[ToolEffect("read_file")])
@@ -355,14 +355,14 @@ def test_a_stopped_run_takes_nothing_from_whoever_has_the_call(is_closed: bool) 
 
 def started_meanwhile(monkeypatch: pytest.MonkeyPatch, call: AnyToolCall) -> None:
     """Let somebody else start a call while its result as one that was not is made."""
-    made = outcomes.not_executed
+    made = CallRun.not_executed
 
-    def starting(*given: Any) -> ToolResult:
+    def starting(run: CallRun, *given: Any) -> ToolResult:
         if call.status == "new":
             call.start()
-        return made(*given)
+        return made(run, *given)
 
-    monkeypatch.setattr(outcomes, "not_executed", starting)
+    monkeypatch.setattr(CallRun, "not_executed", starting)
 
 
 def test_a_stopped_run_that_comes_second_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from lutum_py import ToolDef, ToolInput, ToolMetadata, Toolset, tool, tool_fn, tool_input
-from lutum_py._schema.capabilities import beside, meet
+from lutum_py._schema.capabilities import beside
 from lutum_py.capabilities import ResourceAccess, ToolCapabilities, ToolEffect
 from tests.cases import over
 
@@ -183,9 +183,6 @@ def test_touches_meet_as_the_rules_say(one: ResourceAccess, other: ResourceAcces
         targets = is_within or a.startswith("/") != b.startswith("/")
     assert one.conflicts_with(other) is ((one.mutating or other.mutating) and areas and targets)
     assert one.conflicts_with(other) is other.conflicts_with(one)
-    assert meet([one], iter([one._replace(mutating=True), other])) is (
-        one.conflicts_with(one._replace(mutating=True)) or one.conflicts_with(other)
-    )
 
 
 def test_only_paths_have_something_beside_them() -> None:

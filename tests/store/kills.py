@@ -55,13 +55,17 @@ class Bank:
     # Not a database: who is forked with a connection of SQLite, or killed with one, may lose what
     # others write. An entry that crosses no page of the file is written whole, or not at all.
     entry: ClassVar[int] = 512
+    seconds: ClassVar[float] = 0.005
+    """How long a payment is on its way, and how long its answer is: so kills hit calls that run."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         path.touch()
 
     def pay(self, key: str | None, call: str, cents: int) -> str:
+        time.sleep(self.seconds)
         self.enter("payments", uuid4().hex if key is None else key, call, cents)
+        time.sleep(self.seconds)
         return "paid"
 
     def approve(self, call: str, cents: int) -> None:
@@ -244,6 +248,8 @@ class Run:
     """How many lines it goes then, at most."""
     often: ClassVar[float] = 0.25
     """How often another one is killed from outside, of each look at them."""
+    reached: ClassVar[tuple[str, ...]] = ("waiting", "ready", "started", "done")
+    """In which states calls have to be as somebody is killed, once for each ten kills."""
 
     where: str
     folder: Path
@@ -321,9 +327,17 @@ class Run:
         os.kill(pid, number)
 
     def disturb(self, kills: int) -> None:
-        """Keep three workers and two approvers going until that many were killed."""
+        """Keep three workers and two approvers going until that many were killed.
+
+        And until calls were paid, and were in each state at kills: how many of them come while a
+        tool runs is chance, since it runs for a short part of the time.
+        """
         bank = self.bank(self.folder / "bank")
-        while self.told["kills"] < kills or len(bank.rows("payments")) < kills // 3:
+        while (
+            self.told["kills"] < kills
+            or len(bank.rows("payments")) < kills // 3
+            or any(self.told[f"{state} at a kill"] < kills // 10 for state in self.reached)
+        ):
             self.reap()
             roles = Counter(self.alive.values())
             for role, (wanted, _) in self.steps.items():

@@ -185,13 +185,13 @@ def test_two_slots_of_one_worker_start_a_call_once(where: str, is_first: bool) -
 def test_a_claim_that_is_used_twice_starts_a_call_once(store: Store) -> None:
     """Two copies of one claim, as in two processes, have the entry of one of them."""
     store.save("one", plan_of(LOOK))
-    taken = store._claim(Desk, Wanted("one"), 60, 1)[0]
+    taken = store._claims.claim(Desk, Wanted("one"), 60, 1)[0]
     with patch("lutum_py.store._claims.uuid4") as made_id:
-        made_id.return_value.hex = taken._claim
+        made_id.return_value.hex = taken.claim
         with others() as rows:  # the same claim, as it would be read by somebody else
             rows.run("UPDATE lutum_call SET slot = 0, due = NULL, claim = NULL")
-        copy = store._claim(Desk, Wanted("one"), 60, 1)[0]
-    assert copy._claim == taken._claim
+        copy = store._claims.claim(Desk, Wanted("one"), 60, 1)[0]
+    assert copy.claim == taken.claim
     came = at_once(lambda: store.start(taken), lambda: store.start(copy), Stop("UPDATE lutum_call"))
     assert raised(came) == [StaleError]
     assert kinds(store).count("started") == 1
@@ -510,7 +510,7 @@ def test_of_two_claims_of_the_same_one_is_made(
         Stop(sql, is_done=is_done),
     )
     claims = [each for each in came if each is not None]
-    assert [type(each) for each in claims] == [Claim], came
+    assert [isinstance(each, Claim) for each in claims] == [True], came
     (claim,) = claims
     worker = store if claim is came[0] else other
     assert store.claim(Asking) is None
@@ -525,10 +525,10 @@ def test_of_two_claims_of_the_same_not_both_give_way(store: Store, other: Store)
     claims = at_once(
         lambda: store.claim(Asking, id="one"),
         lambda: other.claim(Asking, id="two"),
-        Stop("WITH lost" if store._database.is_postgres else "COMMIT", is_done=True),
+        Stop("WITH lost" if store._claims.database.is_postgres else "COMMIT", is_done=True),
         Stop("WHERE shared = 1 AND", is_done=True),
     )
-    assert sorted(type(each).__name__ for each in claims) == ["Claim", "NoneType"]
+    assert sorted(isinstance(each, Claim) for each in claims) == [False, True]
 
 
 # The lease of a worker.
@@ -546,9 +546,9 @@ def test_a_worker_has_one_lease_for_all_its_calls(store: Store, other: Store) ->
     """While it is renewed, nobody takes a call of the worker; when it runs out, all are free."""
     clock = Clock()
     store.save("one", plan_of(LOOK, ("c4", "look", {"place": "Rome"})))
-    with store._leases.held(10) as beat:
+    with store._claims.leases.held(10) as beat:
         beat.begin()
-        assert len(store._claim(Desk, Wanted("one", beat.id), 10, 2)) == 2
+        assert len(store._claims.claim(Desk, Wanted("one", beat.id), 10, 2)) == 2
         for _ in range(3):
             clock.move(9)
             with seen() as statements:
@@ -564,11 +564,11 @@ def test_a_worker_has_one_lease_for_all_its_calls(store: Store, other: Store) ->
 def test_a_renewal_waits_for_no_end(postgres: Postgres) -> None:
     """A renewal goes through while the calls of the worker end: it touches none of their rows."""
     where = postgres.fresh()
-    with open_store(where, key=KEY) as store, store._leases.held(60) as beat:
+    with open_store(where, key=KEY) as store, store._claims.leases.held(60) as beat:
         beat.begin()
         # In an order, so that an end counts down those that follow in the same transaction.
         store.save("one", asking(("c1", "edit", {"path": "a"})), in_order=True)
-        (claim,) = store._claim(Asking, Wanted("one", beat.id), 60, 1)
+        (claim,) = store._claims.claim(Asking, Wanted("one", beat.id), 60, 1)
         result = store.start(claim).call_sync()
         renewed: list[bool] = []
         stop = Stop("COMMIT")

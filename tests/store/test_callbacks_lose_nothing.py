@@ -235,7 +235,7 @@ def test_a_result_that_a_hook_raised_about_is_kept_once(
     """If the answer to that is lost, it is repeated, and is not taken for one that came late."""
     hooks = Desk.HookSet()
     left, lost = [Down], list[str]()
-    real = store._write_alone
+    real = store._claims.write_alone
 
     @hooks.after(Desk.pay)
     def once(*given: Any) -> None:
@@ -248,7 +248,7 @@ def test_a_result_that_a_hook_raised_about_is_kept_once(
             lost.append(claim.call.id)
             raise StoreError("the answer was lost")
 
-    monkeypatch.setattr(store, "_write_alone", loses)
+    monkeypatch.setattr(store._claims, "write_alone", loses)
     hooks.on(Desk.pay)(lambda _, given: RunNormally(given))
     store.save("one", opened(asks([("pay", {"cents": 5})])))
     _, raised = ran(store, Desk, hooks=hooks)
@@ -263,7 +263,7 @@ def test_a_result_that_a_hook_raised_about_is_kept_once(
     plan.discard()
 
 
-@pytest.mark.parametrize("step", ["_claim", "_asking_trees"])
+@pytest.mark.parametrize("step", ["claim", "asking_trees"])
 @pytest.mark.parametrize("error", ERRORS)
 def test_what_is_raised_while_calls_are_looked_for_comes_out(
     store: Store, monkeypatch: pytest.MonkeyPatch, step: str, error: type[BaseException]
@@ -274,7 +274,7 @@ def test_what_is_raised_while_calls_are_looked_for_comes_out(
         raise error
 
     kept(store)
-    monkeypatch.setattr(store, step, fails)
+    monkeypatch.setattr(store._claims, step, fails)
     _, raised = ran(store, hooks=let_pass)
     assert isinstance(raised, Exception if error in QUIET else error)
 

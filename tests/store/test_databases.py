@@ -544,7 +544,7 @@ def test_an_interrupted_step_is_undone(store: Store) -> None:
 def test_whoever_stops_in_a_transaction_does_not_hold_up_others(postgres: Postgres) -> None:
     """A worker that is stopped in the middle of a step loses its connection, not the others."""
     with open_store(postgres.fresh()) as store:
-        for begins in (store._database.read, store._database.write):
+        for begins in (store._claims.database.read, store._claims.database.write):
             with begins() as rows:
                 shown = rows.one("SHOW idle_in_transaction_session_timeout")
                 assert shown is not None

@@ -227,7 +227,7 @@ def test_an_edit_that_must_be_awaited_is_sent_to_the_plan(store: Store) -> None:
     async def slow(metadata: ToolMetadata, input: Any) -> RunNormally[Any]:
         return RunNormally(input)
 
-    with pytest.raises(MisuseError, match=r"slow` is async.*stored\.plan\.amend.*store\.load"):
+    with pytest.raises(MisuseError, match=r"(?s)slow` is async.*stored\.plan\.amend.*store\.load"):
         store.decide("one", decision, Desk, hooks=asking)
     assert store.waiting() == [waiting]
     stored = store.load("one", Desk)

@@ -137,13 +137,13 @@ def test_what_a_killed_process_held_is_free_after_its_lease(
 ) -> None:
     """The lease counts by the clock of the database, and nothing has to be cleaned up."""
     lost = other.hold("one", Desk, lease=100)
-    assert lost._take() is not None
+    assert lost._of.take() is not None
     clock.move(99.5)
     with pytest.raises(HeldError), store.hold("one", Desk, wait=0):
         raise AssertionError
     clock.move(0.5)
     with store.hold("one", Desk, wait=0):
-        assert [owner for _, owner in holds()] == [store._owner]
+        assert [owner for _, owner in holds()] == [store._claims.owner]
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -409,7 +409,7 @@ def test_what_the_block_raises_comes_out_and_saves_nothing(store: Store) -> None
 def test_a_hold_is_entered_once_and_saves_no_more_when_it_is_left(store: Store) -> None:
     """A second block needs a hold of its own, and so does a later save."""
     hold = store.hold("one", Desk)
-    assert repr(hold) == f"<hold of 'one' at {store._database.name}>"
+    assert repr(hold) == f"<hold of 'one' at {store._claims.database.name}>"
     with hold as desk:
         with pytest.raises(MisuseError, match="entered before"):
             hold.__enter__()

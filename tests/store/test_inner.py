@@ -209,7 +209,7 @@ def test_a_hook_that_raises_or_waits_changes_nothing(store: Store) -> None:
     store.save("one", opened(asks([NOTE])))
     claim = claimed(store)
     outcome = outcome_of(store, claim)
-    with pytest.raises(MisuseError, match=r"slow` is async.*store\.run"):
+    with pytest.raises(MisuseError, match=r"(?s)slow` is async.*store\.run"):
         store.finish(claim, outcome, hooks=hooks)
     with pytest.raises(HookError):
         store.finish(claim, outcome, hooks=broken)

@@ -62,26 +62,26 @@ def test_a_worker_that_is_paused_before_the_start_runs_the_call(
     """If nobody took a call over meanwhile, it is run, however late, and its outcome counts."""
     store.save("one", plan_of(PAY))
     approve(store)
-    claim, begin = store._claim, store.start
+    claim, begin = store._claims.claim, store._claims.start
 
     def pause(when: str) -> None:
         if when == stage:
             own.move(10)
             clock.move(10)
 
-    def claims(*given: Any) -> list[Claim]:
+    def claims(*given: Any) -> Any:
         claimed = claim(*given)
         pause("claimed")
         return claimed
 
-    def begins(claim: Claim) -> AnyToolCall:
+    def begins(claim: Any) -> AnyToolCall:
         pause("beginning")
         call = begin(claim)
         pause("started")
         return call
 
-    monkeypatch.setattr(store, "_claim", claims)
-    monkeypatch.setattr(store, "start", begins)
+    monkeypatch.setattr(store._claims, "claim", claims)
+    monkeypatch.setattr(store._claims, "start", begins)
     paid: Paid = []
     run(store, paid, lease=5)
     assert paid == [("Acme", 500)]
@@ -97,7 +97,7 @@ def test_what_somebody_takes_before_it_begins_is_theirs(
     approve(store)
     theirs: list[Claim | None] = []
     with open_store(where, key=KEY, owner="other") as other:
-        claim, begin = store._claim, store.start
+        claim, begin = store._claims.claim, store._claims.start
 
         def take(when: str) -> None:
             if when == stage and not theirs:
@@ -105,17 +105,17 @@ def test_what_somebody_takes_before_it_begins_is_theirs(
                 clock.move(10)
                 theirs.append(other.claim(Desk))
 
-        def claims(*given: Any) -> list[Claim]:
+        def claims(*given: Any) -> Any:
             claimed = claim(*given)
             take("claimed")
             return claimed
 
-        def begins(claim: Claim) -> AnyToolCall:
+        def begins(claim: Any) -> AnyToolCall:
             take("beginning")
             return begin(claim)
 
-        monkeypatch.setattr(store, "_claim", claims)
-        monkeypatch.setattr(store, "start", begins)
+        monkeypatch.setattr(store._claims, "claim", claims)
+        monkeypatch.setattr(store._claims, "start", begins)
         paid: Paid = []
         run(store, paid, lease=5)
         assert (paid, states(store)) == ([], {"c1": "pending"})
@@ -132,18 +132,18 @@ def test_what_somebody_takes_after_it_began_is_not_started(
     """Whoever has a call in doubt may find out that nothing was paid, and that stays true."""
     store.save("one", plan_of(PAY))
     approve(store)
-    begin = store.start
+    begin = store._claims.start
     theirs: list[Claim | None] = []
     with open_store(where, key=KEY, owner="other") as other:
 
-        def begins(claim: Claim) -> AnyToolCall:
+        def begins(claim: Any) -> AnyToolCall:
             call = begin(claim)
             own.move(10)
             clock.move(10)
             theirs.append(other.claim(Desk))
             return call
 
-        monkeypatch.setattr(store, "start", begins)
+        monkeypatch.setattr(store._claims, "start", begins)
         paid: Paid = []
         run(store, paid, lease=5)
         assert (paid, states(store)) == ([], {"c1": "in doubt"})
@@ -160,17 +160,17 @@ def test_a_database_that_is_away_when_a_late_call_is_to_start_comes_out(
     """What cannot be asked is not assumed: nothing is run, and nothing more is on record."""
     store.save("one", plan_of(PAY))
     approve(store)
-    begin = store.start
+    begin = store._claims.start
 
-    def begins(claim: Claim) -> AnyToolCall:
+    def begins(claim: Any) -> AnyToolCall:
         own.move(100)
         return begin(claim)
 
     def away(claim: Claim) -> None:
         raise StoreError("away")
 
-    monkeypatch.setattr(store, "start", begins)
-    monkeypatch.setattr(store, "renew", away)
+    monkeypatch.setattr(store._claims, "start", begins)
+    monkeypatch.setattr(store._claims, "renew", away)
     paid: Paid = []
     with pytest.raises(StoreError, match="away"):
         run(store, paid)
@@ -195,7 +195,7 @@ def test_a_loop_that_is_always_late_starts_its_calls_all_the_same(
         return late
 
     for name in ("start", "renew"):
-        monkeypatch.setattr(store, name, slow(getattr(store, name)))
+        monkeypatch.setattr(store._claims, name, slow(getattr(store._claims, name)))
     paid: Paid = []
     run(store, paid, lease=10)
     assert (paid, leases) == ([("Acme", 500)], [10, 20, 40])
@@ -396,7 +396,7 @@ def test_a_call_that_has_run_is_not_in_doubt_before_its_outcome_is_on_record(
     """Between its end and its record, too, nobody of the same store runs it again."""
     keep(store, "one", "look")
     Work().may_end.set()
-    end = store._end
+    end = store._claims.end
 
     def ends(*given: Any) -> None:
         clock.move(100)
@@ -404,7 +404,7 @@ def test_a_call_that_has_run_is_not_in_doubt_before_its_outcome_is_on_record(
         assert results(beside) == {"c0": "in_doubt"}
         end(*given)
 
-    monkeypatch.setattr(store, "_end", ends)
+    monkeypatch.setattr(store._claims, "end", ends)
     assert results(asyncio.run(store.run("one", Hall))) == {"c0": "success"}
     assert dict(Work.now.done) == {("one", 0): 1}
 

@@ -351,7 +351,10 @@ def test_a_run_without_a_lease_begins_nothing() -> None:
         def away(*_: object) -> Any:
             raise StoreError("away")
 
-        with patch.object(store._database, "beat", away), pytest.raises(StoreError, match="away"):
+        with (
+            patch.object(store._claims.database, "beat", away),
+            pytest.raises(StoreError, match="away"),
+        ):
             asyncio.run(store.run("one", Desk))
         assert claimed(store).call.id == "c2"
 

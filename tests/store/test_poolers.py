@@ -124,7 +124,10 @@ def test_a_pool_of_the_users_lends_connections(postgres: Postgres, behind_pooler
         use(store, "one")
         with pytest.raises(StoreError, match="There is no conversation"):
             store.load("two")
-        with pytest.raises(StoreError, match="syntax error"), store._database.write() as rows:
+        with (
+            pytest.raises(StoreError, match="syntax error"),
+            store._claims.database.write() as rows,
+        ):
             rows.run("SELEC 1")
         assert pool.lent == 0
     (connection,) = pool.made
@@ -147,7 +150,7 @@ def test_a_lost_connection_of_a_pool_is_given_back(postgres: Postgres) -> None:
         assert store.ids() == []
 
         def cut(store: Store) -> None:
-            with store._database.write() as rows:
+            with store._claims.database.write() as rows:
                 terminate(postgres, pool.made[-1])
                 rows.run("SELECT 1")
 

@@ -406,7 +406,7 @@ def test_a_run_that_is_cancelled_waits_for_no_answer(postgres: Postgres, when: s
 
 def renewals(store: Store, monkeypatch: pytest.MonkeyPatch, renew: Callable[[int], object]) -> None:
     """Call a function before each renewal of the leases of a store, with its number."""
-    real, number = store._database.beat, 0
+    real, number = store._claims.database.beat, 0
 
     def beat(*statements: Any) -> Any:
         nonlocal number
@@ -415,7 +415,7 @@ def renewals(store: Store, monkeypatch: pytest.MonkeyPatch, renew: Callable[[int
             renew(number)
         return real(*statements)
 
-    monkeypatch.setattr(store._database, "beat", beat)
+    monkeypatch.setattr(store._claims.database, "beat", beat)
 
 
 def test_a_lease_is_renewed_while_a_tool_runs(
@@ -615,7 +615,7 @@ def test_a_fault_of_one_call_takes_nothing_from_another_that_was_begun(
 ) -> None:
     """What is on record as started is run, also if the run is to end with an error since then."""
     on_record, failed = threading.Event(), threading.Event()
-    real, finish = store.start, store._end
+    real, finish = store._claims.start, store._claims.end
 
     def fails(claim: Claim, *given: Any) -> Any:
         if claim.call.id == "c1":
@@ -632,8 +632,8 @@ def test_a_fault_of_one_call_takes_nothing_from_another_that_was_begun(
             time.sleep(0.1)  # for the error to reach the run
         return started
 
-    monkeypatch.setattr(store, "start", slow)
-    monkeypatch.setattr(store, "_end", fails)
+    monkeypatch.setattr(store._claims, "start", slow)
+    monkeypatch.setattr(store._claims, "end", fails)
     kept(store, ("c0", "key", {}), ("c1", "key", {}), ("c2", "key", {}))
     with pytest.raises(MisuseError, match="no room"):
         asyncio.run(store.run("one", Hall))
@@ -744,7 +744,7 @@ def test_a_call_is_given_back_though_the_database_fails_for_a_moment(
 def test_somebody_who_was_quicker_is_let_be(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A claim that is void by the time it begins is dropped, and nothing comes out."""
     kept(store, ("c0", "key", {}))
-    real = store.start
+    real = store._claims.start
     claims: list[Claim] = []
 
     def late(claim: Claim) -> Any:
@@ -752,7 +752,7 @@ def test_somebody_who_was_quicker_is_let_be(store: Store, monkeypatch: pytest.Mo
         claims.append(claimed_of(store))
         return real(claim)
 
-    monkeypatch.setattr(store, "start", late)
+    monkeypatch.setattr(store._claims, "start", late)
     # One at a time, or the worker itself might claim what is given back here.
     assert ran(asyncio.run(store.run("one", Hall, limit=1))) == {"c0": "pending"}
     store.release(claims[0])

@@ -377,9 +377,9 @@ def test_decisions_about_one_round_wait_for_each_other_in_no_deadlock(store: Sto
     assert len(began) == 8
 
 
-def take_back(store: Store, claim: Claim) -> None:
+def take_back(store: Store, claim: Any) -> None:
     store.start(claim)
-    store._take_back(claim)
+    store._claims.take_back(claim)
 
 
 def suspend(store: Store, claim: Claim) -> None:
@@ -388,9 +388,9 @@ def suspend(store: Store, claim: Claim) -> None:
     store.finish(claim, call.suspend(SuspendTicket()))
 
 
-def taken_back(store: Store, claim: Claim) -> None:
+def taken_back(store: Store, claim: Any) -> None:
     store.start(claim)
-    store._take_back(claim)
+    store._claims.take_back(claim)
 
 
 ENDS: dict[str, Callable[[Store, Claim], object]] = {
