@@ -53,7 +53,7 @@ from __future__ import annotations
 from ._database import ConnectionPool, StoreLocation
 from ._hold import Held, HeldRunOptions, Hold, InDoubt
 from ._store import Store, open_store
-from ._values import Claim, Stored, Waiting
+from ._values import Claim, Stored, StoredRound, Waiting
 
 __all__ = [
     "Claim",
@@ -65,6 +65,7 @@ __all__ = [
     "Store",
     "StoreLocation",
     "Stored",
+    "StoredRound",
     "Waiting",
     "open_store",
 ]

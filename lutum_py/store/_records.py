@@ -38,7 +38,15 @@ from ._rows import (
     prepare,
 )
 from ._tree import Change, Changes, Plan, Tree, root_of
-from ._values import Stored, Waiting, check_page, check_seconds, check_toolset, waiting_of
+from ._values import (
+    Stored,
+    StoredRound,
+    Waiting,
+    check_page,
+    check_seconds,
+    check_toolset,
+    waiting_of,
+)
 
 
 def session_text(session: Session) -> str:
@@ -112,6 +120,11 @@ class Records(Settled):
             self.close()
             raise
 
+    @property
+    def name(self) -> str:
+        """Where the store is, as messages name it: without a password."""
+        return self._database.name
+
     def close(self) -> None:
         """Close the connections to the database."""
         self._database.close()
@@ -123,7 +136,7 @@ class Records(Settled):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<store at {self._database.name}>"
+        return f"<store at {self.name}>"
 
     # Conversations.
 
@@ -295,7 +308,7 @@ class Records(Settled):
 
     def _missing(self, id: str) -> StoreError:
         return StoreError(
-            f"There is no conversation {id!r} in the store at {self._database.name}. "
+            f"There is no conversation {id!r} in the store at {self.name}. "
             "`store.ids()` lists those that are there."
         )
 
@@ -334,6 +347,35 @@ class Records(Settled):
             plan = tree.open(toolset, _parts(record).inner("record").data)
             tree.leave([call.id for call in plan.pending if call.status == "running"])
         return Stored(id, note_of(note), plan, head.version, opened_session(session))
+
+    def read(self, id: str) -> StoredRound:
+        """Read a conversation and its open round without its tools, to look at.
+
+        Args:
+            id: Names the conversation.
+
+        Raises:
+            StoreError: There is no such conversation, it was edited, or the database failed.
+            TranscriptError: The transcript was saved by another release.
+            InvalidValueError: The id is no id.
+        """
+        check_word("id", id)
+        with self._database.read() as rows:
+            head = self._head(rows, id, locked=False)
+            session, record = head.texts(rows, "session", "record")
+            tree = None if record is None else self._round(rows, head)
+            query = "SELECT follower, call FROM lutum_follower WHERE conversation = ?"
+            order = rows.all(f"{query} ORDER BY follower, call", id)
+        if tree is None:
+            return StoredRound(opened_session(session))
+        waits: dict[str, list[str]] = {}
+        for call, before in order:
+            if call in tree.rows and tree.rows[before].requested_by != call:
+                waits.setdefault(call, []).append(before)
+        kept = _parts(record).inner("record").data
+        return StoredRound(
+            opened_session(session), kept, [each.data() for each in tree.entries], waits
+        )
 
     def _round(self, rows: Rows, head: Head) -> Tree:
         """Read all calls of the open round."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, ClassVar, Generic, TypeVar, Unpack
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, Unpack
 
 from .. import AnyToolCall, Session, SuspendTicket, ToolResult, ToolRoundPlan
 from .._call.history import end_of
@@ -134,6 +136,22 @@ class Stored(Generic[T_co]):
                 "`store.save(id, plan, session=session)`, or read your own `note`."
             )
         return self._session
+
+
+class StoredRound(NamedTuple):
+    """A conversation and its open round as they are kept, without the tools.
+
+    Attributes:
+        session: The session; None if none was saved.
+        record: What `plan.round_record()` gave; None if no round is open.
+        entries: What `plan.entries_since()` gave since.
+        waits: By the id of each call that waits for others in the order of its round: their ids.
+    """
+
+    session: Session | None
+    record: Mapping[str, Any] | None = None
+    entries: Sequence[Mapping[str, Any]] = ()
+    waits: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
