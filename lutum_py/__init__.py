@@ -2,7 +2,7 @@
 
 Here stands what a loop, a hook or a tool mentions. What only some programs need is in the modules
 beside it: `capabilities`, `code`, `context`, `dialects`, `errors`, `execution`, `flow`, `mcp`,
-`models`, `otel`, `policy`, `sinks`, `store`, `streaming`, `testing`, `turns`, `typing` and
+`models`, `otel`, `policy`, `saved`, `sinks`, `store`, `streaming`, `testing`, `turns`, `typing` and
 `window`. Each public name has one place.
 
 Each name is imported when it is first asked for (PEP 562), so that a program loads what it uses and
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from . import execution as execution
     from . import flow as flow
     from . import policy as policy
+    from . import saved as saved
     from . import sinks as sinks
     from . import store as store
     from . import streaming as streaming
@@ -136,6 +137,7 @@ _MODULES: Final = (
     "models",
     "otel",
     "policy",
+    "saved",
     "sinks",
     "store",
     "streaming",

@@ -15,7 +15,7 @@ from typing import Final
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent / "lutum_py"
 STILL: Final = {
-    "cli": (34, 6),
+    "cli": (3, 0),
     "code": (3, 1),
     "dialects": (52, 18),
     "execution": (35, 52),

@@ -108,6 +108,7 @@ MODULES = {
     "models",
     "otel",
     "policy",
+    "saved",
     "sinks",
     "store",
     "streaming",

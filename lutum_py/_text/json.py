@@ -273,6 +273,12 @@ def is_array(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
+def texts_of_lines(arguments: object) -> dict[str, str]:
+    """Find the arguments that are read as lines, such as a program: each by its name."""
+    named = arguments.items() if is_object(arguments) else ()
+    return {name: each for name, each in named if isinstance(each, str) and "\n" in each}
+
+
 def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
     """Whether JSON data that somebody else made is an object."""
     kind = type(value)

@@ -241,6 +241,19 @@ class Usage:
                 if not (value is None or is_whole(value)):
                     raise MisuseError.of_field("Usage", name, "a whole number or None", value)
 
+    @property
+    def in_words(self) -> str:
+        """What was counted, as in `tokens 1,200 in, 30 out`; nothing about what was not."""
+        counts = {
+            "in": self.input_tokens,
+            "cached": self.cached_tokens,
+            "written to a cache": self.cache_write_tokens,
+            "out": self.output_tokens,
+            "reasoning": self.reasoning_tokens,
+        }
+        said = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+        return f"tokens {said}" if said else ""
+
     def __add__(self, other: Usage) -> Usage:
         if not isinstance(other, Usage):
             return NotImplemented

@@ -66,6 +66,10 @@ VIEW: Final = Form("lutum_py.view", 1, "view", SavedDataError)
 def open_saved(text: str | bytes, form: Form) -> Saved:
     """Parse stored text.
 
+    Args:
+        text: The text.
+        form: What it has to be: `PLAN`, `SESSION` or `TRANSCRIPT`.
+
     Raises:
         SavedDataError: It is not JSON, of another form, or of an unknown version.
     """
@@ -79,6 +83,16 @@ def open_saved(text: str | bytes, form: Form) -> Saved:
         data = _parse(text)
     except (ValueError, RecursionError) as reason:
         raise error(f"This is not a saved {what}: it is not JSON ({reason}).") from None
+    return saved_in(data, form)
+
+
+def saved_in(data: object, form: Form) -> Saved:
+    """Take stored text that was parsed already.
+
+    Raises:
+        SavedDataError: It is of another form, or of an unknown version.
+    """
+    error, what = form.error, form.what
     if not isinstance(data, dict):
         raise error(
             f"This is not a saved {what}: it is {shorten(data)}. Load what {form.gave} gave."
@@ -318,12 +332,16 @@ def _edited(saved: Saved, key: bytes | None, what: str) -> PlanError:
     )
 
 
-def seal_in_words(saved: Saved, what: str) -> str:
-    """Say what the seal is worth without a key.
+def seal_in_words(saved: Saved) -> str:
+    """Say what the seal of a saved plan or session is worth without its key.
+
+    Args:
+        saved: What `open_saved` gave.
 
     Raises:
         PlanError: The text was edited after it was saved, or has no seal.
     """
+    what = SESSION.what if saved.data["format"] == SESSION.name else PLAN.what
     kind = saved.inner("seal").get("kind", str)
     if kind == HMAC:
         return (

@@ -386,7 +386,7 @@ def init(
     For a role that may create tables: with them, `open_store` needs no such right.
     """
     with failing(), make_store(address) as opened:
-        name = opened._database.name
+        name = opened.name
     answer(as_json, {"store": name}, text(f"The tables of the store are there: {name}"))
 
 

@@ -21,6 +21,7 @@ same names:
 | `wire_name(name)` | the name under which a tool goes out |
 
 What these give is here: `CompiledSchema`, `EncodedRequest`, `Loss`, `Violation` and `Change`.
+`recognize(request)` finds the dialects that a body may be of.
 
 `hosts` has records of the hosts that speak OpenAI's formats, for the parameter `host` of
 `encode_request`, `messages`, `check` and `repair`. `sse.events(chunks)` splits the text of an event
@@ -50,6 +51,7 @@ from ._schema.compiler import CompiledSchema
 from ._schema.nodes import SchemaLoss
 
 if TYPE_CHECKING:
+    from ._facts import recognize
     from ._wire.rendering import ModelNames
 
 __all__ = [
@@ -61,6 +63,7 @@ __all__ = [
     "ModelNames",
     "SchemaLoss",
     "Violation",
+    "recognize",
 ]
 
 DIALECTS: Final[dict[str, str]] = {
@@ -79,6 +82,6 @@ before they are used.
 if not TYPE_CHECKING:  # else every misspelt name would have a type
     __getattr__, __dir__ = on_demand(
         globals(),
-        {"dialects._wire.rendering": ("ModelNames",)},
+        {"dialects._facts": ("recognize",), "dialects._wire.rendering": ("ModelNames",)},
         inner=(*DIALECTS, "hosts", "sse"),
     )
