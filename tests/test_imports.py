@@ -15,6 +15,7 @@ SLOW: Final = {
     "anthropic": "an SDK",
     "ast": "for classes that document their fields",
     "asyncio": "for async programs",
+    "concurrent.futures": "with logging, for tools that run in threads",
     "attrs": "comes with the extra jsonschema",
     "datetime": "for the time of a decision",
     "difflib": "for near misses",

@@ -10,17 +10,20 @@ so one of the two always sees the other.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context, copy_context
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import ref
 
 from ..errors import Cancelled
+
+# `asyncio` is loaded by who awaits something: a program that only declares tools needs no loop.
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import Future
 
 
 class CancellationToken:
@@ -213,6 +216,8 @@ def run_in_thread(function: Callable[[], R], name: str) -> Future[Ended[R]]:
     Returns:
         A future that never fails: see `Ended`.
     """
+    from concurrent.futures import Future
+
     future: Future[Ended[R]] = Future()
     future.set_running_or_notify_cancel()
     arguments = (future, copy_context(), function)
@@ -226,11 +231,13 @@ def _work(future: Future[Ended[R]], context: Context, function: Callable[[], R])
     del future
 
 
-async def wait_for_thread(thread: Future[Any]) -> None:
+async def wait_for_thread(thread: Future[R]) -> None:
     """Wait for a thread without holding what it gives, and whatever becomes of this loop.
 
     `asyncio.wrap_future` would tie both into a cycle.
     """
-    here: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    from asyncio import get_running_loop
+
+    here: asyncio.Future[None] = get_running_loop().create_future()
     thread.add_done_callback(partial(finish_threadsafe, here))
     await here

@@ -98,12 +98,8 @@ class State:
         MisuseError.check("State", "values", "a mapping or None", values, Mapping | State | None)
         # Copied as they come in and as they go out: a tool that changes a list which it read
         # changes its own.
-        self._keep(_owned({} if values is None else values))
-
-    def _keep(self, values: dict[str, Any]) -> State:
-        """Hold values that nobody else has."""
-        object.__setattr__(self, "_values", MappingProxyType(values))
-        return self
+        owned = _owned({} if values is None else values)
+        object.__setattr__(self, "_values", MappingProxyType(owned))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
@@ -120,7 +116,10 @@ class State:
     def set(self, key: StateKey[T], value: T) -> State:
         """Return a state with `value` under `key` and everything else as here."""
         _check_key(key, "set")
-        return State()._keep({**self._values, key.name: own_copy(value)})
+        made = object.__new__(State)
+        values = {**self._values, key.name: own_copy(value)}
+        object.__setattr__(made, "_values", MappingProxyType(values))
+        return made
 
     def keys(self) -> KeysView[str]:
         """View the names."""

@@ -9,11 +9,9 @@ over from one that the standard decorator makes, when the first of it is asked f
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
-
-__all__ = ["Frozen", "Immutable", "SetOnce", "Settled", "dataclass", "setters_of", "settle"]
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, TypeVar
 
 
 class Immutable:
@@ -112,7 +110,7 @@ def settle(cls: type, way: str, *names: str) -> None:
 
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass
+    from dataclasses import dataclass as dataclass  # noqa: PLC0414 - it is exported
 else:
 
     def dataclass(*, frozen: bool, slots: bool, **options: bool) -> Callable[[type], type]:
@@ -280,18 +278,26 @@ class Frozen(Immutable):
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restore, (type(self), self._values()))
 
-    def _fill(self, values: tuple[Any, ...]) -> None:
+    def __copy__(self) -> Self:
+        return _restore(type(self), self._values())
+
+    def _fill(self, values: Iterable[object]) -> None:
         for name, value in zip(self._fields, values, strict=True):
             object.__setattr__(self, name, value)
 
-    def _but(self, **changed: Any) -> Self:
-        """Return the same value with other fields, which are known to be right."""
-        made = object.__new__(type(self))
-        made._fill(tuple(changed.get(name, getattr(self, name)) for name in self._fields))
-        return made
+
+F = TypeVar("F", bound=Frozen)
 
 
-def _restore(cls: type[Frozen], values: tuple[Any, ...]) -> Frozen:
-    made: Frozen = object.__new__(cls)
-    made._fill(values)
+def _restore(cls: type[F], values: Iterable[object]) -> F:
+    made = object.__new__(cls)
+    cls._fill(made, values)
+    return made
+
+
+def with_fields(value: F, **changed: object) -> F:
+    """Return the same value with other fields, which are known to be right."""
+    made = value.__copy__()
+    for name, field in changed.items():
+        object.__setattr__(made, name, field)
     return made

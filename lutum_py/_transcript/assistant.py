@@ -13,7 +13,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar, get_args
 
 from .._schema.stand_in import own_name
-from .._text.immutable import Frozen, dataclass, setters_of
+from .._text.immutable import Frozen, dataclass, setters_of, with_fields
 from .._text.json import is_object, is_whole, sendable, shorten, size_of
 from ..errors import DialectError, MisuseError
 
@@ -457,7 +457,7 @@ class AssistantTurn(Frozen, _TurnFields):
                 return call
             return ToolMetadata(id=call.id, name=call.name, arguments=text)
 
-        return with_calls(self, changed)._but(payload=payload)
+        return with_fields(with_calls(self, changed), payload=payload)
 
     def with_text(self, text: str) -> AssistantTurn:
         """Return the turn with another text, in its payload too.
@@ -481,7 +481,7 @@ class AssistantTurn(Frozen, _TurnFields):
         said = [TextItem(text)] if text else []
         dialect = _dialect_of(self)
         payload = self.payload if dialect is None else dialect.with_text(self.payload, text)
-        return self._but(items=(*rest[:at], *said, *rest[at:]), payload=payload)
+        return with_fields(self, items=(*rest[:at], *said, *rest[at:]), payload=payload)
 
     @property
     def text(self) -> str:
@@ -600,7 +600,7 @@ def with_calls(
     if items == turn.items:
         return turn
     calls = tuple(item.metadata for item in items if isinstance(item, ToolCallItem))
-    return turn._but(items=items, tool_calls=calls)
+    return with_fields(turn, items=items, tool_calls=calls)
 
 
 def keep_payload(turn: AssistantTurn, payload: Any) -> AssistantTurn:

@@ -7,7 +7,7 @@ from types import MappingProxyType, NoneType
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
 
 from .._schema.definition import ToolDef
-from .._text.immutable import Frozen, dataclass
+from .._text.immutable import Frozen, dataclass, with_fields
 from .._text.json import is_array, is_whole, shorten
 from ..errors import InvalidValueError, MisuseError
 from .assistant import AssistantTurn
@@ -227,7 +227,7 @@ class TurnRequest(Frozen, _RequestFields):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # With a plain dict: what stands for no extra cannot be pickled.
-        return Frozen.__reduce__(self._but(extra=dict(self.extra)))
+        return Frozen.__reduce__(with_fields(self, extra=dict(self.extra)))
 
 
 def plain_request(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
-from .._text.immutable import Frozen
+from .._text.immutable import Frozen, with_fields
 from .._text.json import compact_json, parse_json, sendable, shorten
 from ..errors import InvalidValueError, MisuseError, TranscriptError
 from .assistant import ToolMetadata, load_metadata
@@ -122,7 +122,7 @@ class ToolResult(Frozen, _ResultFields):
             attached = attachments_of("ToolResult", attachments)
         call = ToolMetadata(id=id, name=name, arguments=arguments)
         made = make_result(call, sendable(result), status, message, attached, code, labels)
-        self._fill((*made._values()[:-1], ran_with))
+        self._fill([*(getattr(made, name) for name in self._fields[:-1]), ran_with])
 
     def __hash__(self) -> int:
         return hash((type(self), self._values()[:-1]))  # without `ran_with`, which has no hash
@@ -261,12 +261,14 @@ def with_message(
         attachments: The files that go with it; those of the result by default.
     """
     files = result.attachments if attachments is None else attachments
-    return result._but(message=sendable(message), attachments=files)
+    return with_fields(result, message=sendable(message), attachments=files)
 
 
 def with_labels(result: ToolResult, labels: Labels | None) -> ToolResult:
     """Return a result with these labels, unless it has some of its own."""
-    return result if labels is None or result.labels is not None else result._but(labels=labels)
+    if labels is None or result.labels is not None:
+        return result
+    return with_fields(result, labels=labels)
 
 
 def never_ran(result: ToolResult) -> bool:
@@ -280,12 +282,12 @@ def with_inner_labels(result: ToolResult, made_of: Iterable[ToolResult]) -> Tool
 
     inner = ((each.name, each.labels) for each in made_of if not never_ran(each))
     labels = joined_labels(result.labels, inner)
-    return result if labels is result.labels else result._but(labels=labels)
+    return result if labels is result.labels else with_fields(result, labels=labels)
 
 
 def renamed(result: ToolResult, id: str) -> ToolResult:
     """Return the result of a call as that of the same call under another id."""
-    return result._but(id=id)
+    return with_fields(result, id=id)
 
 
 def unknown_outcome(metadata: ToolMetadata, reason: str, code: str | None = None) -> ToolResult:
@@ -363,4 +365,4 @@ def load_result(saved: Saved, call: ToolMetadata | None = None) -> ToolResult:
     )
     if data.get("ran_with") is None:
         return loaded
-    return loaded._but(ran_with=saved.inner("ran_with").data)
+    return with_fields(loaded, ran_with=saved.inner("ran_with").data)

@@ -40,6 +40,7 @@ from .._transcript.transcript import (
     Transcript,
     TranscriptView,
     digest_of_item,
+    items_of,
     kept_of,
     transcript_of,
 )
@@ -121,7 +122,7 @@ class Ledger:
 
     def read(self, transcript: Transcript) -> None:
         """Note down what is new."""
-        items = transcript._items
+        items = items_of(transcript)
         with self._lock:
             for position in range(len(self._known) - 1, len(items)):
                 item = items[position]
@@ -372,7 +373,7 @@ def front_of(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
 
 
 def _check_own(transcript: Transcript, cuts: Iterable[Cut]) -> None:
-    items = transcript._items
+    items = items_of(transcript)
     for cut in cuts:
         if (
             cut.at > len(items)
@@ -393,7 +394,7 @@ def is_inside(items: Sequence[TranscriptItem], place: int) -> bool:
 
 
 def _made(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
-    items = transcript._items
+    items = items_of(transcript)
     edits = [cut for cut in cuts if not cut.is_span]
     sent: list[tuple[TranscriptItem, int, int]] = []
     # Rows of an item, its position, and the place that it goes out at. With a drop of items 1 to 8
@@ -493,7 +494,7 @@ class Cutting:
     ) -> None:
         self.cuts = cuts
         self.transcript = transcript
-        self.items = transcript._items
+        self.items = items_of(transcript)
         self.front = front_of(transcript, cuts)
         self.sent = TranscriptView(transcript, len(self.items), (), self.front)
         if count is not None and not callable(count):
@@ -870,7 +871,7 @@ class View:
         transcript = transcript_of(target, _NEITHER)
         front = front_of(transcript, self.cuts)
         placed = _placed(transcript, ephemeral) if ephemeral else ()
-        return TranscriptView(transcript, len(transcript._items), placed, front)
+        return TranscriptView(transcript, len(transcript), placed, front)
 
     def clear_results(
         self,
@@ -1106,7 +1107,7 @@ def _placed(
     transcript: Transcript, ephemeral: Iterable[tuple[int, Message]]
 ) -> tuple[tuple[int, Message], ...]:
     """Take ephemeral messages in the order of their places."""
-    items = transcript._items
+    items = items_of(transcript)
     given: tuple[Any, ...] = tuple(ephemeral) if isinstance(ephemeral, Iterable) else (ephemeral,)
     for each in given:
         if not (is_sequence(each) and len(each) == 2 and isinstance(each[1], Message)):

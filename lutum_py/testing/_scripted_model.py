@@ -330,7 +330,7 @@ def _turns_in(request: TurnRequest) -> int:
     """Count the turns of the model in a conversation, also those that a view does not send."""
     items: Iterable[object] = request.items
     if isinstance(items, TranscriptView):
-        items = items.transcript._items[: items.base_length]
+        items = items.transcript[: items.base_length]
     return sum(isinstance(item, AssistantTurn) for item in items)
 
 
