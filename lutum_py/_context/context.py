@@ -371,7 +371,7 @@ class ToolContext(Immutable, _ContextFields):
         if status in _FAILED:
             self._put(has_failed=True)
 
-    def report_activity(self, activity_type: str, content: Any) -> None:
+    def report_activity(self, activity_type: str, content: object) -> None:
         """Show an activity of the tool's own kind, in place of what was shown of it before.
 
         Args:
@@ -386,7 +386,7 @@ class ToolContext(Immutable, _ContextFields):
         shown = _json_of("content", content)
         self._emit(ActivitySnapshot, activity_type, shown)
 
-    def report_activity_delta(self, activity_type: str, patch: Any) -> None:
+    def report_activity_delta(self, activity_type: str, patch: object) -> None:
         """Change what is shown of an activity.
 
         Args:
@@ -471,7 +471,7 @@ class ToolContext(Immutable, _ContextFields):
             raise MisuseError(f"{named} requests no calls. Pass at least one, {EXAMPLE}.")
         raise ToolRequestedCalls(calls, state)
 
-    def _emit(self, make: Callable[..., ToolEvent], *said: Any) -> None:
+    def _emit(self, make: Callable[..., ToolEvent], *said: object) -> None:
         """Hand an event of this call to the sink, if there is one; else none is made."""
         if (sink := self._sink) is None:
             return
@@ -502,7 +502,7 @@ class ToolContext(Immutable, _ContextFields):
         return f"<ToolContext of call {self.call_id!r}, tool {self.tool_name!r}>"
 
 
-def _json_of(name: str, value: Any) -> Any:
+def _json_of(name: str, value: object) -> Any:
     try:
         return json_data(value)
     except ValueError as error:

@@ -248,12 +248,12 @@ def check_report(
         raise InvalidValueError(f"The message is {shorten(message)}. Give a text.")
 
 
-def progress_in(event: ToolEvent) -> Mapping[str, Any] | None:
+def progress_in(event: ToolEvent) -> Mapping[str, object] | None:
     """Return what a report of progress says; None for any other event."""
     if isinstance(event, ActivitySnapshot):
         content: object = event.content
         if event.activity_type == TOOL_CALL_PROGRESS_ACTIVITY_TYPE and isinstance(content, Mapping):
-            return cast("Mapping[str, Any]", content)
+            return cast("Mapping[str, object]", content)
     return None
 
 

@@ -29,7 +29,7 @@ class Immutable:
             f"cannot delete {name!r}: a {type(self).__name__} is immutable"
         )
 
-    def _put(self, **values: Any) -> None:
+    def _put(self, **values: object) -> None:
         """Set attributes all the same, as only the class itself does."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -196,17 +196,17 @@ def _with_slots(written: type, options: dict[str, bool]) -> type:
     return made
 
 
-def _class(written: type, body: dict[str, Any]) -> type:
+def _class(written: type, body: dict[str, object]) -> type:
     made = type(written)(written.__name__, written.__bases__, body)
     made.__qualname__ = written.__qualname__
     return made
 
 
-def _get_state(self: Any) -> list[Any]:
+def _get_state(self: Any) -> list[object]:
     return [getattr(self, field.name) for field in dataclasses.fields(self)]
 
 
-def _set_state(self: Any, state: list[Any]) -> None:
+def _set_state(self: Any, state: list[object]) -> None:
     for field, value in zip(dataclasses.fields(self), state, strict=True):
         object.__setattr__(self, field.name, value)
 
@@ -254,7 +254,7 @@ class Frozen(Immutable):
             opened = [base for base in cls.__bases__ if base is not Frozen]
             cls._fields = tuple(name for base in opened for name in base.__annotations__)
 
-    def _values(self) -> tuple[Any, ...]:
+    def _values(self) -> tuple[object, ...]:
         return tuple(getattr(self, name) for name in self._fields)
 
     def __eq__(self, other: object) -> bool:
@@ -275,7 +275,7 @@ class Frozen(Immutable):
         value = getattr(self, name)
         return size_of(value) if name in self._unshown else repr(value)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (_restore, (type(self), self._values()))
 
     def __copy__(self) -> Self:

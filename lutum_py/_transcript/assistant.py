@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeAlias
 
 from .._schema.stand_in import own_name
 from .._text.immutable import Frozen, dataclass, setters_of, with_fields
-from .._text.json import is_object, is_whole, sendable, shorten, size_of
+from .._text.json import JsonObject, is_object, is_whole, sendable, shorten, size_of
 from ..errors import DialectError, MisuseError
 
 if TYPE_CHECKING:
@@ -609,7 +609,7 @@ def keep_payload(turn: AssistantTurn, payload: Any) -> AssistantTurn:
     return turn
 
 
-def given_by_provider(turn: AssistantTurn) -> list[dict[str, Any]]:
+def given_by_provider(turn: AssistantTurn) -> list[JsonObject]:
     """List what tools that the provider ran itself may have read: no programs, inputs or tools."""
     ran = [each for each in turn.items if isinstance(each, ServerToolItem)]
     return [

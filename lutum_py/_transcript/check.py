@@ -118,7 +118,7 @@ class Checked:
         self.faults.append(TranscriptFault(at, where, rule, problem, remedy, fix))
 
 
-def is_whole(items: Iterable[Any]) -> bool:
+def is_whole(items: Iterable[object]) -> bool:
     """Whether each call has its result after it: nearly all have, so no more is asked at first."""
     # The results of a turn stand after it in the order of its calls, so the calls that wait are a
     # queue: ["c1", "c2"], of which each result has to answer the first.

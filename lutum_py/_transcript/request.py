@@ -17,7 +17,7 @@ from .result import ToolResult
 TranscriptItem: TypeAlias = Message | AssistantTurn | ToolResult
 """What a transcript is made of."""
 
-_NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
+_NO_EXTRA: Mapping[str, object] = MappingProxyType({})
 
 
 _MOST: Final = 4
@@ -161,7 +161,7 @@ class _RequestFields:
     temperature: float | None
     max_output_tokens: int | None
     parallel_tool_calls: bool | None
-    extra: Mapping[str, Any]
+    extra: Mapping[str, object]
     answer: ToolDef | None
     cache: Cache | None
     deferred: DeferredTools | None
@@ -202,7 +202,7 @@ class TurnRequest(Frozen, _RequestFields):
         temperature: float | None = None,
         max_output_tokens: int | None = None,
         parallel_tool_calls: bool | None = None,
-        extra: Mapping[str, Any] = _NO_EXTRA,
+        extra: Mapping[str, object] = _NO_EXTRA,
         answer: ToolDef | None = None,
         cache: Cache | None = None,
         deferred: DeferredTools | None = None,
@@ -225,7 +225,7 @@ class TurnRequest(Frozen, _RequestFields):
     # Equal requests may hold equal lists, so there is nothing to go by.
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # With a plain dict: what stands for no extra cannot be pickled.
         return Frozen.__reduce__(with_fields(self, extra=dict(self.extra)))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
 from .._text.immutable import Frozen, with_fields
-from .._text.json import compact_json, parse_json, sendable, shorten
+from .._text.json import JsonObject, compact_json, parse_json, sendable, shorten
 from ..errors import InvalidValueError, MisuseError, TranscriptError
 from .assistant import ToolMetadata, load_metadata
 
@@ -205,13 +205,13 @@ class ToolResult(Frozen, _ResultFields):
             A dict with `tool_name`, `status` (`success` or `error`), `data` and `message`; and,
             if the status or code says more, `metadata` with them.
         """
-        shape: dict[str, Any] = {
+        shape: JsonObject = {
             "tool_name": self.name,
             "status": "success" if self.is_success else "error",
             "data": self.output,
             "message": self.message,
         }
-        more: dict[str, Any] = {}
+        more: JsonObject = {}
         if self.status not in ("success", "error"):
             more[self.status] = True
         if self.code is not None:
@@ -311,7 +311,7 @@ def rejection(metadata: ToolMetadata, reason: str, *, code: str | None = None) -
     return make_result(metadata, text, "rejected", code=code)
 
 
-def dump_result(result: ToolResult) -> dict[str, Any]:
+def dump_result(result: ToolResult) -> JsonObject:
     """Return a result as plain data."""
     from .message import (
         dump_attachments,  # a tool that is only declared needs none

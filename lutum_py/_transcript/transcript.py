@@ -105,7 +105,7 @@ class Latest(Generic[V]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._values: dict[Any, V] = {}
+        self._values: dict[object, V] = {}
 
     def take(self, key: object) -> V | None:
         """Take a value out; None if there is none."""
@@ -537,7 +537,7 @@ class Place:
             return False
         return said is None or all(map(_are_alike, said[: self.length], items))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (Place, (self.length, None, self.digest))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from .._text.json import is_object
+from .._text.json import JsonObject, is_object
 from ..errors import DialectError, TranscriptError
 from .assistant import (
     USAGE,
@@ -45,7 +45,7 @@ _counts_of = attrgetter(*USAGE)
 
 def dump_transcript(items: Iterable[TranscriptItem]) -> str:
     """Encode items, with the version of the format."""
-    data: dict[str, Any] = {"format": TRANSCRIPT.name, "version": TRANSCRIPT.version}
+    data: JsonObject = {"format": TRANSCRIPT.name, "version": TRANSCRIPT.version}
     data["items"] = [_dump_item(item) for item in items]
     return dump_saved(data, TranscriptError, "The transcript")
 
@@ -77,7 +77,7 @@ def load_transcript(text: str | bytes) -> list[TranscriptItem]:
     return items
 
 
-def _dump_item(item: TranscriptItem) -> dict[str, Any]:
+def _dump_item(item: TranscriptItem) -> JsonObject:
     if isinstance(item, Message):
         return dump_message(item)
     return dump_result(item) if isinstance(item, ToolResult) else dump_turn(item)
@@ -157,7 +157,7 @@ def repair(value: object) -> tuple[dict[str, Any], list[TranscriptFault]]:
     entries, found = saved["items"], checked(loaded)
     # Results are put together again after the turn of their calls; every other item stays where it
     # is, as the very JSON that was read.
-    results: dict[int, list[Any]] = {}
+    results: dict[int, list[JsonObject]] = {}
     for call in found.calls:
         metadata = call.metadata
         if call.result is None:
@@ -166,14 +166,14 @@ def repair(value: object) -> tuple[dict[str, Any], list[TranscriptFault]]:
             result = {**entries[call.result], "name": metadata.name}
             result["arguments"] = metadata.arguments
         results.setdefault(call.turn, []).append(result)
-    repaired: list[Any] = []
+    repaired: list[object] = []
     for at, item in enumerate(loaded):
         if not isinstance(item, ToolResult):
             repaired += [entries[at], *results.get(at, ())]
     return {**saved, "items": repaired}, [each for each in found.faults if each.fix is not None]
 
 
-def _loaded(value: object) -> tuple[dict[str, Any], list[TranscriptItem | TranscriptError]]:
+def _loaded(value: object) -> tuple[JsonObject, list[TranscriptItem | TranscriptError]]:
     """Load each item of a transcript, or put the error that reading it raised in its place."""
     saved = saved_in(value, TRANSCRIPT)
     entries: list[object] = saved.get("items", list)
@@ -188,7 +188,7 @@ def _loaded(value: object) -> tuple[dict[str, Any], list[TranscriptItem | Transc
 
 # A turn.
 
-_WITH_TEXT: dict[str, Any] = {
+_WITH_TEXT: dict[str, type[TextItem | ReasoningItem | RefusalItem]] = {
     "text": TextItem,
     "reasoning": ReasoningItem,
     "refusal": RefusalItem,
@@ -196,10 +196,10 @@ _WITH_TEXT: dict[str, Any] = {
 _KIND_OF = {kind: name for name, kind in _WITH_TEXT.items()}
 
 
-def dump_turn(turn: AssistantTurn) -> dict[str, Any]:
+def dump_turn(turn: AssistantTurn) -> JsonObject:
     """Return a turn as plain data."""
     usage = turn.usage
-    data: dict[str, Any] = {
+    data: JsonObject = {
         "type": "assistant",
         "items": [_dump_part(part) for part in turn.items],
         "finish_reason": turn.finish_reason,
@@ -214,9 +214,9 @@ def dump_turn(turn: AssistantTurn) -> dict[str, Any]:
     return data
 
 
-def _dump_part(part: AssistantItem) -> dict[str, Any]:
+def _dump_part(part: AssistantItem) -> JsonObject:
     if isinstance(part, ToolCallItem):
-        data: dict[str, Any] = {"type": "tool_call", **dump_metadata(part.metadata)}
+        data: JsonObject = {"type": "tool_call", **dump_metadata(part.metadata)}
         if part.caller is not None:
             data["caller"] = part.caller
         return data
@@ -258,8 +258,7 @@ def load_turn(saved: Saved) -> AssistantTurn:
 def _load_part(saved: Saved) -> AssistantItem:
     kind = saved.get("type", str)
     if kind in _WITH_TEXT:
-        part: AssistantItem = _WITH_TEXT[kind](saved.get("text", str))
-        return part
+        return _WITH_TEXT[kind](saved.get("text", str))
     if kind == "tool_call":
         return ToolCallItem(load_metadata(saved), saved.get("caller", str, None))
     if kind == "server_tool":
