@@ -15,17 +15,17 @@ from typing import Final
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent / "lutum_py"
 STILL: Final = {
-    "cli": (23, 6),
+    "cli": (0, 0),
     "code": (0, 0),
     "dialects": (0, 0),
-    "execution": (35, 52),
+    "execution": (0, 0),
     "flow": (0, 0),
     "mcp": (0, 0),
     "models": (0, 0),
     "otel": (0, 0),
     "policy": (0, 0),
     "sinks": (0, 0),
-    "store": (58, 108),
+    "store": (1, 0),
     "testing": (0, 0),
     "window": (0, 0),
 }

@@ -16,6 +16,7 @@ SLOW: Final = {
     "ast": "for classes that document their fields",
     "asyncio": "for async programs",
     "attrs": "comes with the extra jsonschema",
+    "concurrent.futures": "with logging, for tools that run in threads",
     "datetime": "for the time of a decision",
     "difflib": "for near misses",
     "google.genai": "an SDK",

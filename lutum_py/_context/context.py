@@ -223,7 +223,7 @@ class ToolContext(Immutable, _ContextFields):
                     "`AsyncSink()`, and iterate it where the events are wanted."
                 )
         # Filled as the open base, and made immutable by the change of class: see `_text.immutable`.
-        self: Any = object.__new__(_ContextFields)
+        self = object.__new__(_ContextFields)
         self.call_id = call_id
         self.tool_name = tool_name
         self.run = _NO_RUN if run is None else _checked("run", run, RunIdentity)
@@ -245,8 +245,7 @@ class ToolContext(Immutable, _ContextFields):
         self._sink_failed = False
         self.has_failed = False
         self.__class__ = cls
-        made: Self = self
-        return made
+        return self  # type: ignore[return-value]
 
     @classmethod
     def for_call(
@@ -281,10 +280,10 @@ class ToolContext(Immutable, _ContextFields):
             run=run,
             cancellation=cancellation,
             agent=agent,
+            # By `getattr`, because a call of your own need only have an id and a name.
+            **{name: getattr(call, name, None) for name in _OF_RESUMPTION},
         )
-        # By `getattr`, because a call of your own need only have an id and a name.
-        resumed = {name: getattr(call, name, None) for name in _OF_RESUMPTION}
-        made._put(_call=call, **resumed)
+        object.__setattr__(made, "_call", call)
         return made
 
     @property
@@ -318,8 +317,10 @@ class ToolContext(Immutable, _ContextFields):
             cancellation: The token that the tool is to look at.
         """
         made = object.__new__(ToolContext)
-        made._put(**{name: getattr(self, name) for name in _ContextFields.__slots__})
-        made._put(cancellation=cancellation, has_failed=False, _number=None, _sink_failed=False)
+        own = {name: getattr(self, name) for name in _ContextFields.__slots__}
+        new = {"cancellation": cancellation, "has_failed": False}
+        for name, value in {**own, **new, "_number": None, "_sink_failed": False}.items():
+            object.__setattr__(made, name, value)
         return made
 
     def state(self, key: StateKey[T]) -> T:
@@ -370,7 +371,7 @@ class ToolContext(Immutable, _ContextFields):
         if status in _FAILED:
             self._put(has_failed=True)
 
-    def report_activity(self, activity_type: str, content: Any) -> None:
+    def report_activity(self, activity_type: str, content: object) -> None:
         """Show an activity of the tool's own kind, in place of what was shown of it before.
 
         Args:
@@ -385,7 +386,7 @@ class ToolContext(Immutable, _ContextFields):
         shown = _json_of("content", content)
         self._emit(ActivitySnapshot, activity_type, shown)
 
-    def report_activity_delta(self, activity_type: str, patch: Any) -> None:
+    def report_activity_delta(self, activity_type: str, patch: object) -> None:
         """Change what is shown of an activity.
 
         Args:
@@ -470,7 +471,7 @@ class ToolContext(Immutable, _ContextFields):
             raise MisuseError(f"{named} requests no calls. Pass at least one, {EXAMPLE}.")
         raise ToolRequestedCalls(calls, state)
 
-    def _emit(self, make: Callable[..., ToolEvent], *said: Any) -> None:
+    def _emit(self, make: Callable[..., ToolEvent], *said: object) -> None:
         """Hand an event of this call to the sink, if there is one; else none is made."""
         if (sink := self._sink) is None:
             return
@@ -501,7 +502,7 @@ class ToolContext(Immutable, _ContextFields):
         return f"<ToolContext of call {self.call_id!r}, tool {self.tool_name!r}>"
 
 
-def _json_of(name: str, value: Any) -> Any:
+def _json_of(name: str, value: object) -> Any:
     try:
         return json_data(value)
     except ValueError as error:

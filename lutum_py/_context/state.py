@@ -61,7 +61,7 @@ class StateKey(Immutable, Generic[T]):
     def __hash__(self) -> int:
         return hash((StateKey, self.name))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (StateKey, (self.name, self._default))
 
     def __repr__(self) -> str:
@@ -86,7 +86,7 @@ class State:
 
     _values: Mapping[str, Any]
 
-    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, values: Mapping[str, object] | None = None) -> None:
         """Take named values, of which copies are kept.
 
         Args:
@@ -98,12 +98,8 @@ class State:
         MisuseError.check("State", "values", "a mapping or None", values, Mapping | State | None)
         # Copied as they come in and as they go out: a tool that changes a list which it read
         # changes its own.
-        self._keep(_owned({} if values is None else values))
-
-    def _keep(self, values: dict[str, Any]) -> State:
-        """Hold values that nobody else has."""
-        object.__setattr__(self, "_values", MappingProxyType(values))
-        return self
+        owned = _owned({} if values is None else values)
+        object.__setattr__(self, "_values", MappingProxyType(owned))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
@@ -120,7 +116,10 @@ class State:
     def set(self, key: StateKey[T], value: T) -> State:
         """Return a state with `value` under `key` and everything else as here."""
         _check_key(key, "set")
-        return State()._keep({**self._values, key.name: own_copy(value)})
+        made = object.__new__(State)
+        values = {**self._values, key.name: own_copy(value)}
+        object.__setattr__(made, "_values", MappingProxyType(values))
+        return made
 
     def keys(self) -> KeysView[str]:
         """View the names."""
@@ -174,7 +173,7 @@ class State:
                 f"The saved state is {shorten(values)}, not an object of values by name. "
                 "Load what `State.dump_json` gave."
             )
-        return cls(cast("dict[str, Any]", values))
+        return cls(cast("dict[str, object]", values))
 
     def __getitem__(self, name: str) -> Any:
         return own_copy(self._values[name])
@@ -202,7 +201,7 @@ class State:
     def __deepcopy__(self, memo: object) -> State:
         return self  # nobody can change it, and a lock in it has no copy
 
-    def __reduce__(self) -> tuple[type[State], tuple[dict[str, Any]]]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (State, (_owned(self._values),))
 
     def __repr__(self) -> str:
@@ -217,5 +216,5 @@ def _check_key(key: object, done: str) -> None:
         )
 
 
-def _owned(values: Mapping[str, Any]) -> dict[str, Any]:
+def _owned(values: Mapping[str, object]) -> dict[str, object]:
     return {name: own_copy(value) for name, value in values.items()}

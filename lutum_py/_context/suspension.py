@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
-from .._text.json import copy_json, is_mapping, shorten
+from .._text.json import JsonObject, copy_json, is_mapping, shorten
 from ..errors import InvalidValueError, MisuseError
 
 
@@ -89,7 +89,7 @@ class SuspendTicket:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ticket as plain data; what is not set is left out."""
-        data: dict[str, Any] = {"id": self.id, "action": self.action}
+        data: JsonObject = {"id": self.id, "action": self.action}
         if self.message is not None:
             data["message"] = self.message
         if self.parameters:

@@ -19,9 +19,10 @@ from .._call.history import Step, end_of
 from .._call.outcomes import SOURCES
 from .._schema.arguments import InputText
 from .._text.display import BAD, GOOD, WAITING, Entry, Listing, Part
-from .._text.json import compact_json, indented_json, is_object
+from .._text.json import compact_json, indented_json, is_object, texts_of_lines
 from .._transcript.assistant import AssistantTurn
 from .._transcript.saved import Saved
+from .entries import histories_of
 from .events import CallRow, row_of, rows_of
 from .plan_json import histories_in
 from .sorted_calls import SortedCalls
@@ -32,10 +33,10 @@ def calls_listing(calls: SortedCalls, what: str) -> Listing:
     entries = [_entry(row, what) for row in rows_of(calls)]
     closed = calls._state._closed_by
     said = f"; {closed}" if closed and what == "Plan" else ""
-    return Listing(f"{what} of {calls.toolset.__qualname__}", states_of(entries) + said, entries)
+    return Listing(f"{what} of {calls.toolset.__qualname__}", _states_of(entries) + said, entries)
 
 
-def states_of(entries: Iterable[Entry]) -> str:
+def _states_of(entries: Iterable[Entry]) -> str:
     """Count calls by how they stand."""
     counted = Counter(entry.state for entry in entries)
     return ", ".join(f"{count} {state}" for state, count in counted.items()) or "no calls"
@@ -163,21 +164,24 @@ def _changed(before: InputText | None, after: InputText | None) -> str:
 # A saved plan without its tools.
 
 
-class PlanText(NamedTuple):
-    """What a saved plan says.
+class SavedPlan(NamedTuple):
+    """What a saved plan holds, read without its tools.
 
     Attributes:
         turn: What the model said.
-        calls: An entry for each call, in the order of the turn, and after those of the turn for
-            each that calls requested.
+        calls: What is shown of its calls: an entry for each, in the order of the turn, and after
+            those of the turn for each that calls requested.
     """
 
     turn: AssistantTurn
-    calls: tuple[Entry, ...]
+    calls: Listing
 
 
-def read_plan(saved: Saved) -> PlanText:
-    """Read what a saved plan says about its calls.
+def read_plan(saved: Saved) -> SavedPlan:
+    """Read a saved plan without its tools.
+
+    Args:
+        saved: What `open_saved(text, PLAN)` gave, or the `plan` in a saved session.
 
     Raises:
         PlanError: Something in it is damaged.
@@ -186,19 +190,30 @@ def read_plan(saved: Saved) -> PlanText:
     waits = {
         call.id: entry.texts("waits_for") for call, entry in calls if "waits_for" in entry.data
     }
-    return plan_text(turn, [call for call, _ in calls], waits)
+    return _saved_plan(turn, [call for call, _ in calls], waits)
 
 
-def plan_text(
-    turn: AssistantTurn, calls: Iterable[BaseCall], waits: Mapping[str, Iterable[str]]
-) -> PlanText:
-    """Say how calls stand, without their tools.
+def read_stored_round(
+    record: Mapping[str, Any],
+    entries: Iterable[Mapping[str, Any]],
+    waits: Mapping[str, Iterable[str]],
+) -> SavedPlan:
+    """Read what a store has of an open round without its tools.
 
     Args:
-        turn: The turn.
-        calls: The calls, each before those that it requested.
+        record: What `plan.round_record()` gave.
+        entries: What `plan.entries_since()` gave since.
         waits: By the id of a call those that come before it in the order of the round.
+
+    Raises:
+        PlanError: Something of it is damaged.
     """
+    return _saved_plan(*histories_of(record, entries), waits)
+
+
+def _saved_plan(
+    turn: AssistantTurn, calls: Iterable[BaseCall], waits: Mapping[str, Iterable[str]]
+) -> SavedPlan:
     outer: dict[str, tuple[str, ...]]
     outer = {id: (f"{caller} program",) for id, caller in turn.callers.items()}
     named: dict[str, str] = {}
@@ -213,7 +228,7 @@ def plan_text(
         before = ", ".join(waits.get(id, ()))
         order = (Part("in order", f"waits for {before}"),) if before else ()
         entries.append(entry._replace(parts=(*entry.parts, *order)))
-    return PlanText(turn, tuple(entries))
+    return SavedPlan(turn, Listing("Calls of the open round", _states_of(entries), entries))
 
 
 def _whole_arguments(text: str, history: tuple[Step, ...]) -> Iterator[Part]:
@@ -230,9 +245,3 @@ def _whole_arguments(text: str, history: tuple[Step, ...]) -> Iterator[Part]:
     if final != proposed:
         yield Part("final arguments", indented_json(compact_json(final)))
     yield from (Part(name, text) for name, text in texts_of_lines(final).items())
-
-
-def texts_of_lines(arguments: Any) -> dict[str, str]:
-    """Find the arguments that are read as lines, such as a program: each by its name."""
-    named = arguments.items() if is_object(arguments) else ()
-    return {name: each for name, each in named if isinstance(each, str) and "\n" in each}

@@ -41,6 +41,7 @@ from .._call.selector import AnySelector
 from .._hooks.pipeline import AfterSaid, after, was_asked_after, write_said
 from .._hooks.registered_hook import HookPlaces, RegisteredHook, keyed
 from .._text.escaping import escape_unprintable
+from .._text.immutable import with_fields
 from .._text.json import compact_json, cut, shorten
 from .._toolsets.toolset_meta import members_of
 from .._transcript.assistant import ToolMetadata
@@ -243,7 +244,7 @@ def with_final_arguments(
 
 def _with_ran_with(result: ToolResult, call: AnyToolCall) -> ToolResult:
     final = call._shown
-    return result if final is None or _is_as_sent(call) else result._but(ran_with=final)
+    return result if final is None or _is_as_sent(call) else with_fields(result, ran_with=final)
 
 
 def _is_as_sent(call: AnyToolCall) -> bool:

@@ -48,7 +48,7 @@ from .._text.immutable import settle
 from .._text.json import sendable
 from .._transcript.assistant import AssistantTurn
 from .._transcript.result import ToolResult, make_result, unknown_outcome
-from .._transcript.transcript import Transcript
+from .._transcript.transcript import Transcript, items_of
 from ..errors import LifecycleError, MisuseError, RoundClosedError
 
 _GONE = "the round was discarded."
@@ -214,8 +214,8 @@ class RoundState:
         place, known = self._round.place, self._round.transcript
         if place is None:
             return
-        items = transcript._items
-        if place.is_behind(items, None if known is None else known._items):
+        items = items_of(transcript)
+        if place.is_behind(items, None if known is None else items_of(known)):
             if len(items) == place.length:
                 return
             count = len(items) - place.length

@@ -200,7 +200,7 @@ class Prepared(NamedTuple):
         if outcome.__class__ is NeedsTools:
             length: int = items.base_length
             # The round remembers where it was opened, and is committed nowhere else.
-            last = session.transcript._items[length - 1] if length else None
+            last = session.transcript[length - 1] if length else None
             # The key of a call is then `ticket-7/12/9f3c…`: two calls with equal arguments in two
             # turns have different keys, and one that is run again after a crash has the same.
             begins = "" if session.id is None else f"{session.id}/{length}/"

@@ -9,11 +9,9 @@ over from one that the standard decorator makes, when the first of it is asked f
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
-
-__all__ = ["Frozen", "Immutable", "SetOnce", "Settled", "dataclass", "setters_of", "settle"]
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, TypeVar
 
 
 class Immutable:
@@ -31,7 +29,7 @@ class Immutable:
             f"cannot delete {name!r}: a {type(self).__name__} is immutable"
         )
 
-    def _put(self, **values: Any) -> None:
+    def _put(self, **values: object) -> None:
         """Set attributes all the same, as only the class itself does."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -112,7 +110,7 @@ def settle(cls: type, way: str, *names: str) -> None:
 
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass
+    from dataclasses import dataclass as dataclass  # noqa: PLC0414 - it is exported
 else:
 
     def dataclass(*, frozen: bool, slots: bool, **options: bool) -> Callable[[type], type]:
@@ -198,17 +196,17 @@ def _with_slots(written: type, options: dict[str, bool]) -> type:
     return made
 
 
-def _class(written: type, body: dict[str, Any]) -> type:
+def _class(written: type, body: dict[str, object]) -> type:
     made = type(written)(written.__name__, written.__bases__, body)
     made.__qualname__ = written.__qualname__
     return made
 
 
-def _get_state(self: Any) -> list[Any]:
+def _get_state(self: Any) -> list[object]:
     return [getattr(self, field.name) for field in dataclasses.fields(self)]
 
 
-def _set_state(self: Any, state: list[Any]) -> None:
+def _set_state(self: Any, state: list[object]) -> None:
     for field, value in zip(dataclasses.fields(self), state, strict=True):
         object.__setattr__(self, field.name, value)
 
@@ -256,7 +254,7 @@ class Frozen(Immutable):
             opened = [base for base in cls.__bases__ if base is not Frozen]
             cls._fields = tuple(name for base in opened for name in base.__annotations__)
 
-    def _values(self) -> tuple[Any, ...]:
+    def _values(self) -> tuple[object, ...]:
         return tuple(getattr(self, name) for name in self._fields)
 
     def __eq__(self, other: object) -> bool:
@@ -277,21 +275,29 @@ class Frozen(Immutable):
         value = getattr(self, name)
         return size_of(value) if name in self._unshown else repr(value)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (_restore, (type(self), self._values()))
 
-    def _fill(self, values: tuple[Any, ...]) -> None:
+    def __copy__(self) -> Self:
+        return _restore(type(self), self._values())
+
+    def _fill(self, values: Iterable[object]) -> None:
         for name, value in zip(self._fields, values, strict=True):
             object.__setattr__(self, name, value)
 
-    def _but(self, **changed: Any) -> Self:
-        """Return the same value with other fields, which are known to be right."""
-        made = object.__new__(type(self))
-        made._fill(tuple(changed.get(name, getattr(self, name)) for name in self._fields))
-        return made
+
+F = TypeVar("F", bound=Frozen)
 
 
-def _restore(cls: type[Frozen], values: tuple[Any, ...]) -> Frozen:
-    made: Frozen = object.__new__(cls)
-    made._fill(values)
+def _restore(cls: type[F], values: Iterable[object]) -> F:
+    made = object.__new__(cls)
+    cls._fill(made, values)
+    return made
+
+
+def with_fields(value: F, **changed: object) -> F:
+    """Return the same value with other fields, which are known to be right."""
+    made = value.__copy__()
+    for name, field in changed.items():
+        object.__setattr__(made, name, field)
     return made

@@ -15,7 +15,7 @@ from functools import cache
 from math import inf, isfinite, log10
 from os import urandom
 from types import MappingProxyType, NoneType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeAlias, TypeGuard, TypeVar, cast
 
 from pydantic_core import from_json, to_json
 
@@ -43,7 +43,7 @@ def sendable(text: str) -> str:
     return text
 
 
-def sendable_json(value: Any) -> Any:
+def sendable_json(value: object) -> Any:
     """Copy plain JSON data deeply, with texts and keys that can be sent."""
     if isinstance(value, str):
         return sendable(value)
@@ -54,7 +54,7 @@ def sendable_json(value: Any) -> Any:
     return value
 
 
-def is_plainly_sendable(value: Any) -> bool:
+def is_plainly_sendable(value: object) -> bool:
     """Tell in one go that all texts in JSON data can be sent; False if it takes a closer look.
 
     What is told so is nested no deeper than a few hundred levels.
@@ -66,13 +66,13 @@ def is_plainly_sendable(value: Any) -> bool:
     return True
 
 
-def halves_in(value: Any, position: str = "") -> Iterator[str]:
+def halves_in(value: object, position: str = "") -> Iterator[str]:
     """Yield the place of each text in plain JSON data that cannot be sent as it is."""
     if not is_plainly_sendable(value):  # hardly any data holds one
         yield from _halves_in(value, position)
 
 
-def _halves_in(value: Any, position: str) -> Iterator[str]:
+def _halves_in(value: object, position: str) -> Iterator[str]:
     if isinstance(value, str):
         if sendable(value) is not value:
             yield position
@@ -88,11 +88,11 @@ def _halves_in(value: Any, position: str) -> Iterator[str]:
             yield from _halves_in(item, f"{position}[{index}]")
 
 
-def _is_object(value: Any) -> TypeGuard[Mapping[Any, Any]]:
+def _is_object(value: object) -> TypeGuard[Mapping[object, object]]:
     return isinstance(value, Mapping)
 
 
-def _is_array(value: Any) -> TypeGuard[Sequence[Any]]:
+def _is_array(value: object) -> TypeGuard[Sequence[object]]:
     return isinstance(value, list | tuple)
 
 
@@ -151,7 +151,7 @@ class ExactNumber(float):
         return self.written
 
 
-def exact_json(value: Any, **layout: Any) -> str:
+def exact_json(value: object, **layout: Any) -> str:
     """Encode plain JSON data with each `ExactNumber` as it was written.
 
     Args:
@@ -171,7 +171,7 @@ def exact_json(value: Any, **layout: Any) -> str:
     return re.sub(f'"{mark}([^"]*)"', r"\1", text)
 
 
-def _marked(value: Any, mark: str) -> Any:
+def _marked(value: object, mark: str) -> object:
     if is_object(value):
         return {key: _marked(part, mark) for key, part in value.items()}
     if is_array(value):
@@ -258,7 +258,7 @@ _SAMPLED: Final = b"0" * (len(_LONG) // _STEP)
 _TO_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 
 
-def refuse_constant(name: str) -> Any:
+def refuse_constant(name: str) -> NoReturn:
     """Be the `parse_constant` of whoever parses JSON as the standard has it."""
     raise ValueError(f"{name} is not a value that JSON has")
 
@@ -277,6 +277,12 @@ def is_object(value: object) -> TypeGuard[JsonObject]:
 def is_array(value: object) -> TypeGuard[list[Any]]:
     """Whether plain JSON data is an array."""
     return isinstance(value, list)
+
+
+def texts_of_lines(arguments: object) -> dict[str, str]:
+    """Find the arguments that are read as lines, such as a program: each by its name."""
+    named = arguments.items() if is_object(arguments) else ()
+    return {name: each for name, each in named if isinstance(each, str) and "\n" in each}
 
 
 def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
@@ -313,12 +319,12 @@ _NO_OBJECTS: Final = LEAVES | {list, tuple}
 
 # `1 == True` in Python, so a set of JSON values would lose one of the two; a list cannot be in a
 # set at all.
-def json_key(value: Any) -> Any:
+def json_key(value: object) -> object:
     """Make a key that two values share if they are the same in JSON: 1 is 1.0, but never true."""
     if is_object(value):
         return frozenset((name, json_key(part)) for name, part in value.items())
     if isinstance(value, list | tuple):
-        return tuple(map(json_key, cast("Sequence[Any]", value)))
+        return tuple(map(json_key, cast("Sequence[object]", value)))
     return (isinstance(value, bool), value)
 
 
@@ -335,7 +341,7 @@ def is_whole_json(text: str) -> bool:
     return True
 
 
-def copy_json(value: Any) -> Any:
+def copy_json(value: object) -> Any:
     """Copy plain JSON data deeply; anything that is not a dict or list is shared."""
     if is_mapping(value):
         return {
@@ -401,7 +407,7 @@ def _in_parts(value: Any, known: dict[int, Any]) -> Any:
     return made
 
 
-def json_data(value: Any, path: str = "$") -> Any:
+def json_data(value: object, path: str = "$") -> Any:
     """Copy plain JSON data deeply: what JSON does not have is refused.
 
     Tuples are arrays, any mapping is an object, and a text or number of a subclass is a plain one.
@@ -418,7 +424,7 @@ def json_data(value: Any, path: str = "$") -> Any:
         raise ValueError("it is nested too deeply, or holds itself") from None
 
 
-def _json_data(value: Any, path: str) -> Any:
+def _json_data(value: object, path: str) -> object:
     if value is None or value is True or value is False or value.__class__ is str:
         return value
     if isinstance(value, str):
@@ -439,15 +445,17 @@ def _json_data(value: Any, path: str) -> Any:
     raise ValueError(f"at {path} it holds {shorten(value)}, which JSON does not have")
 
 
-def infinity_in(value: Any, loc: tuple[int | str, ...] = ()) -> Any:
+def infinity_in(
+    value: object, loc: tuple[int | str, ...] = ()
+) -> tuple[tuple[int | str, ...], float] | None:
     """Find a number that JSON cannot carry: where it is, and which."""
     if isinstance(value, float):
         return None if isfinite(value) else (loc, value)
-    parts: Iterable[tuple[Any, Any]] = ()
+    parts: Iterable[tuple[int | str, object]] = ()
     if is_object(value):
         parts = value.items()
     elif isinstance(value, list | tuple | set | frozenset):
-        parts = enumerate(cast("Iterable[Any]", value))
+        parts = enumerate(cast("Iterable[object]", value))
     for key, part in parts:
         found = infinity_in(part, (*loc, key))
         if found is not None:

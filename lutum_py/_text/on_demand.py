@@ -25,7 +25,7 @@ for register in filter(None, [getattr(os, "register_at_fork", None)]):
 
 
 def on_demand(
-    module: dict[str, Any], homes: Mapping[str, Sequence[str]], inner: Sequence[str] = ()
+    module: dict[str, object], homes: Mapping[str, Sequence[str]], inner: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make the `__getattr__` and the `__dir__` of a module (PEP 562).
 

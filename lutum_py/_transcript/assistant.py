@@ -12,7 +12,7 @@ from importlib import import_module
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar, get_args
 
-from .._text.immutable import Frozen, dataclass, setters_of
+from .._text.immutable import Frozen, dataclass, setters_of, with_fields
 from .._text.json import is_object, is_whole, sendable, shorten, size_of
 from .._text.names import is_among, own_name
 from ..errors import DialectError, MisuseError
@@ -241,6 +241,19 @@ class Usage:
                 if not (value is None or is_whole(value)):
                     raise MisuseError.of_field("Usage", name, "a whole number or None", value)
 
+    @property
+    def in_words(self) -> str:
+        """What was counted, as in `tokens 1,200 in, 30 out`; nothing about what was not."""
+        counts = {
+            "in": self.input_tokens,
+            "cached": self.cached_tokens,
+            "written to a cache": self.cache_write_tokens,
+            "out": self.output_tokens,
+            "reasoning": self.reasoning_tokens,
+        }
+        said = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+        return f"tokens {said}" if said else ""
+
     def __add__(self, other: Usage) -> Usage:
         if not isinstance(other, Usage):
             return NotImplemented
@@ -437,7 +450,7 @@ class AssistantTurn(Frozen, _TurnFields):
         if items == self.items:
             return self
         calls = tuple(item.metadata for item in items if isinstance(item, ToolCallItem))
-        return self._but(items=items, tool_calls=calls)
+        return with_fields(self, items=items, tool_calls=calls)
 
     def with_arguments(self, call_id: str, text: str) -> AssistantTurn:
         """Return the turn with other arguments of one call, in its payload too.
@@ -469,7 +482,7 @@ class AssistantTurn(Frozen, _TurnFields):
                 return call
             return ToolMetadata(id=call.id, name=call.name, arguments=text)
 
-        return self.with_calls(changed)._but(payload=payload)
+        return with_fields(self.with_calls(changed), payload=payload)
 
     def with_text(self, text: str) -> AssistantTurn:
         """Return the turn with another text, in its payload too.
@@ -493,7 +506,7 @@ class AssistantTurn(Frozen, _TurnFields):
         said = [TextItem(text)] if text else []
         dialect = _dialect_of(self)
         payload = self.payload if dialect is None else dialect.with_text(self.payload, text)
-        return self._but(items=(*rest[:at], *said, *rest[at:]), payload=payload)
+        return with_fields(self, items=(*rest[:at], *said, *rest[at:]), payload=payload)
 
     def with_payload(self, payload: Any) -> AssistantTurn:
         """Return the turn with the response that it was read from, for a dialect.
@@ -502,7 +515,7 @@ class AssistantTurn(Frozen, _TurnFields):
             payload: The response, which has to say the same: the two are not compared. It is kept,
                 and may not be changed.
         """
-        return self._but(payload=payload)
+        return with_fields(self, payload=payload)
 
     @property
     def text(self) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from .._text.json import shorten
+from ..errors import TranscriptError
 from .assistant import AssistantTurn, ToolMetadata
 from .message import Message
 from .result import ToolResult
@@ -59,6 +60,11 @@ class CheckedCall:
 # Of each rule what is wrong, what to do about it, and what a repair does, if it can do anything.
 _RULES: Final[Mapping[str, tuple[str, str, str | None]]] = {
     "no_item": ("{} is not an item of a transcript", "Take it out", None),
+    "damaged_item": (
+        "{}",
+        "Correct the item by hand, or take the transcript from where it was saved",
+        None,
+    ),
     "duplicate_call_id": (
         "two calls of the turn share the id {}",
         "Take the turn as the provider sent it; what it sent is kept, so nothing is repaired",
@@ -112,7 +118,7 @@ class Checked:
         self.faults.append(TranscriptFault(at, where, rule, problem, remedy, fix))
 
 
-def is_whole(items: Iterable[Any]) -> bool:
+def is_whole(items: Iterable[object]) -> bool:
     """Whether each call has its result after it: nearly all have, so no more is asked at first."""
     # The results of a turn stand after it in the order of its calls, so the calls that wait are a
     # queue: ["c1", "c2"], of which each result has to answer the first.
@@ -153,6 +159,8 @@ def checked(items: Sequence[Any]) -> Checked:
             _take_turn(at, item, found, waiting)
         elif isinstance(item, ToolResult):
             _take_result(at, item, found, waiting)
+        elif isinstance(item, TranscriptError):  # what reading it raised
+            found.blame(at, "damaged_item", str(item).removesuffix("."))
         elif not isinstance(item, Message):
             found.blame(at, "no_item", shorten(item))
     answered: dict[int, list[int]] = {}

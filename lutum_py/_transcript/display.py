@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from .._text.display import BAD, GOOD, MODEL, Entry, Listing, Part, plain_text
 from .._text.json import compact_json, indented_json, size_of
-from .assistant import AssistantTurn, ReasoningItem, RefusalItem, ServerToolItem, TextItem, Usage
+from .assistant import AssistantTurn, ReasoningItem, RefusalItem, ServerToolItem, TextItem
 from .message import Attachment, Message
 from .request import TranscriptItem
 from .result import ToolResult
@@ -73,24 +73,25 @@ def entry_of(place: int, item: TranscriptItem, *, is_whole: bool = False) -> Ent
         code = (is_whole and item.code) or ""
         parts += _files(item.attachments, is_whole=is_whole)
         return Entry(str(place), "tool", item.status, style, code, tuple(parts))
-    about = [item.model or "", usage_in_words(item.usage) if is_whole else ""]
+    about = [item.model or "", item.usage.in_words if is_whole and item.usage else ""]
     turn = tuple(_turn_parts(item, is_whole=is_whole))
     return Entry(str(place), "assistant", "", MODEL, "  ".join(filter(None, about)), turn)
 
 
-def usage_in_words(usage: Usage | None) -> str:
-    """Say what the provider counted; nothing is said about what it did not."""
-    if usage is None:
-        return ""
-    counts = {
-        "in": usage.input_tokens,
-        "cached": usage.cached_tokens,
-        "written to a cache": usage.cache_write_tokens,
-        "out": usage.output_tokens,
-        "reasoning": usage.reasoning_tokens,
-    }
-    said = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
-    return f"tokens {said}" if said else ""
+def whole_entry(place: int, item: TranscriptItem) -> Entry:
+    """Show all that an item holds, to somebody who has it as a file.
+
+    Args:
+        place: Its place in the transcript.
+        item: A message, turn or result.
+
+    Example:
+        >>> from lutum_py import Message
+        >>> from lutum_py.saved import whole_entry
+        >>> whole_entry(0, Message("user", "Hello")).parts[0].text
+        'Hello'
+    """
+    return entry_of(place, item, is_whole=True)
 
 
 def _turn_parts(turn: AssistantTurn, *, is_whole: bool) -> Iterator[Part]:

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
 from urllib.parse import unquote_to_bytes
 
 from pydantic import BaseModel
 
 from .._text.immutable import Frozen
 from .._text.json import (
+    JsonObject,
     compact_json,
     is_mapping,
     is_object,
@@ -230,7 +231,7 @@ def attachments_of(owner: str, given: Iterable[Attachment]) -> tuple[Attachment,
     return listed
 
 
-def dump_attachments(attachments: tuple[Attachment, ...]) -> dict[str, Any]:
+def dump_attachments(attachments: tuple[Attachment, ...]) -> JsonObject:
     """Return the entry of a value that stands for its attachments; nothing if there are none."""
     # A name came later than the other fields: texts without one are as they always were.
     listed = [{name: getattr(each, name) for name in _NAMES} for each in attachments]
@@ -257,7 +258,7 @@ def _load(saved: Saved) -> Attachment:
 # The files in what a tool gives: the model is shown them, and not their data as text.
 
 
-def attachments_in(value: Any) -> Iterator[Attachment]:
+def attachments_in(value: object) -> Iterator[Attachment]:
     """Find the files in an output: it is one, or they are in its fields and elements.
 
     Example:
@@ -268,11 +269,11 @@ def attachments_in(value: Any) -> Iterator[Attachment]:
     if isinstance(value, Attachment):
         yield value
         return
-    inner: Any
+    inner: Iterable[object]
     if is_mapping(value):
         inner = value.values()
     elif is_sequence(value) or isinstance(value, set | frozenset):
-        inner = cast("Iterable[Any]", value)
+        inner = cast("Iterable[object]", value)
     elif is_dataclass(value):
         inner = [getattr(value, each.name) for each in fields(value)]
     elif isinstance(value, BaseModel):
@@ -309,7 +310,7 @@ def shown_with(text: str, attached: tuple[Attachment, ...]) -> str:
     return compact_json(value)
 
 
-def _worded(value: Any, words: dict[str, str]) -> Any:
+def _worded(value: object, words: dict[str, str]) -> object:
     if is_object(value):
         if value.keys() == set(_NAMES) and value["url"] in words:
             return words[value["url"]]
@@ -369,7 +370,7 @@ class Message:
         attachments_of("Message", self.attachments)
 
 
-def dump_message(message: Message) -> dict[str, Any]:
+def dump_message(message: Message) -> JsonObject:
     """Return a message as plain data."""
     return {
         "type": "message",
@@ -437,7 +438,7 @@ class Labels(Frozen, _LabelFields):
         return f"Labels(trusted={self.trusted!r}, readers={self.readers!r}{inner})"
 
     @classmethod
-    def of_meta(cls, meta: Mapping[str, Any] | None, *, believed: bool) -> Labels | None:
+    def of_meta(cls, meta: Mapping[str, object] | None, *, believed: bool) -> Labels | None:
         """Read the labels that a server of MCP gives a result, in `ifc` of its `_meta`.
 
         Args:
@@ -463,7 +464,7 @@ class Labels(Frozen, _LabelFields):
             # A server that says something that cannot be read may have meant to warn: so it counts
             # as the strictest.
             return cls(trusted=False, readers=())
-        words = cast("Mapping[str, Any]", said)
+        words = cast("Mapping[str, object]", said)
         trusted: bool | None = None
         if "integrity" in words:
             trusted = words["integrity"] == "trusted"
@@ -471,7 +472,7 @@ class Labels(Frozen, _LabelFields):
             trusted = None
         readers: Iterable[str] | None = None
         if "confidentiality" in words and words["confidentiality"] != "public":
-            named: Any = words["confidentiality"]
+            named = words["confidentiality"]
             names = cast("list[object]", named) if isinstance(named, list) else [None]
             readers = [name for name in names if isinstance(name, str)]
             # One name that cannot be read makes the list one that nobody may read: to leave it out
@@ -486,12 +487,12 @@ def readers_of(where: str, readers: object) -> tuple[str, ...]:
     Raises:
         MisuseError: They are not texts.
     """
-    given: Any = readers
     is_many = isinstance(readers, Iterable) and not isinstance(readers, str | bytes)
-    names: list[Any] = list(given) if is_many else [None]
+    names = list(cast("Iterable[object]", readers)) if is_many else [None]
+    texts = {sendable(name) for name in names if isinstance(name, str)}
     if not all(isinstance(name, str) for name in names):
-        raise MisuseError.of_field(where, "readers", "a list of texts", given)
-    return tuple(sorted({sendable(name) for name in names}))
+        raise MisuseError.of_field(where, "readers", "a list of texts", readers)
+    return tuple(sorted(texts))
 
 
 def check_labels(where: str, labels: object) -> None:
@@ -520,12 +521,12 @@ def joined_labels(own: Labels | None, inner: Iterable[tuple[str, Labels | None]]
     return Labels(trusted, readers, (*own.inner, *pairs))
 
 
-def dump_labels(labels: Labels | None) -> dict[str, Any]:
+def dump_labels(labels: Labels | None) -> JsonObject:
     """Return the entry that a saved result has of its labels; none if it has none."""
     if labels is None:
         return {}
     readers = None if labels.readers is None else list(labels.readers)
-    entry: dict[str, Any] = {"trusted": labels.trusted, "readers": readers}
+    entry: JsonObject = {"trusted": labels.trusted, "readers": readers}
     if labels.inner:
         entry["inner"] = [{"tool": tool, **dump_labels(inner)} for tool, inner in labels.inner]
     return {"labels": entry}

@@ -7,7 +7,7 @@ from types import MappingProxyType, NoneType
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
 
 from .._schema.definition import ToolDef
-from .._text.immutable import Frozen, dataclass
+from .._text.immutable import Frozen, dataclass, with_fields
 from .._text.json import is_whole, shorten
 from ..errors import InvalidValueError, MisuseError
 from .assistant import AssistantTurn
@@ -17,7 +17,7 @@ from .result import ToolResult
 TranscriptItem: TypeAlias = Message | AssistantTurn | ToolResult
 """What a transcript is made of."""
 
-_NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
+_NO_EXTRA: Mapping[str, object] = MappingProxyType({})
 
 
 _MOST: Final = 4
@@ -155,7 +155,7 @@ class _RequestFields:
     temperature: float | None
     max_output_tokens: int | None
     parallel_tool_calls: bool | None
-    extra: Mapping[str, Any]
+    extra: Mapping[str, object]
     answer: ToolDef | None
     cache: Cache | None
     deferred: DeferredTools | None
@@ -196,7 +196,7 @@ class TurnRequest(Frozen, _RequestFields):
         temperature: float | None = None,
         max_output_tokens: int | None = None,
         parallel_tool_calls: bool | None = None,
-        extra: Mapping[str, Any] = _NO_EXTRA,
+        extra: Mapping[str, object] = _NO_EXTRA,
         answer: ToolDef | None = None,
         cache: Cache | None = None,
         deferred: DeferredTools | None = None,
@@ -219,9 +219,9 @@ class TurnRequest(Frozen, _RequestFields):
     # Equal requests may hold equal lists, so there is nothing to go by.
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # With a plain dict: what stands for no extra cannot be pickled.
-        return Frozen.__reduce__(self._but(extra=dict(self.extra)))
+        return Frozen.__reduce__(with_fields(self, extra=dict(self.extra)))
 
 
 def plain_request(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
-from .._text.immutable import Frozen
-from .._text.json import compact_json, is_array, parse_json, sendable, shorten
+from .._text.immutable import Frozen, with_fields
+from .._text.json import JsonObject, compact_json, is_array, parse_json, sendable, shorten
 from ..errors import InvalidValueError, MisuseError, TranscriptError
 from .assistant import ToolMetadata, load_metadata
 
@@ -122,7 +122,7 @@ class ToolResult(Frozen, _ResultFields):
             attached = attachments_of("ToolResult", attachments)
         call = ToolMetadata(id=id, name=name, arguments=arguments)
         made = make_result(call, sendable(result), status, message, attached, code, labels)
-        self._fill((*made._values()[:-1], ran_with))
+        self._fill([*(getattr(made, name) for name in self._fields[:-1]), ran_with])
 
     def __hash__(self) -> int:
         return hash((type(self), self._values()[:-1]))  # without `ran_with`, which has no hash
@@ -211,7 +211,7 @@ class ToolResult(Frozen, _ResultFields):
             attachments: The files that go with it; those of the result by default.
         """
         files = self.attachments if attachments is None else attachments
-        return self._but(message=sendable(message), attachments=files)
+        return with_fields(self, message=sendable(message), attachments=files)
 
     @property
     def found_tools(self) -> list[str]:
@@ -244,13 +244,13 @@ class ToolResult(Frozen, _ResultFields):
             A dict with `tool_name`, `status` (`success` or `error`), `data` and `message`; and,
             if the status or code says more, `metadata` with them.
         """
-        shape: dict[str, Any] = {
+        shape: JsonObject = {
             "tool_name": self.name,
             "status": "success" if self.is_success else "error",
             "data": self.output,
             "message": self.message,
         }
-        more: dict[str, Any] = {}
+        more: JsonObject = {}
         if self.status not in ("success", "error"):
             more[self.status] = True
         if self.code is not None:
@@ -291,7 +291,9 @@ def make_result(
 
 def with_labels(result: ToolResult, labels: Labels | None) -> ToolResult:
     """Return a result with these labels, unless it has some of its own."""
-    return result if labels is None or result.labels is not None else result._but(labels=labels)
+    if labels is None or result.labels is not None:
+        return result
+    return with_fields(result, labels=labels)
 
 
 def with_inner_labels(result: ToolResult, made_of: Iterable[ToolResult]) -> ToolResult:
@@ -300,12 +302,12 @@ def with_inner_labels(result: ToolResult, made_of: Iterable[ToolResult]) -> Tool
 
     inner = ((each.name, each.labels) for each in made_of if not each.never_ran)
     labels = joined_labels(result.labels, inner)
-    return result if labels is result.labels else result._but(labels=labels)
+    return result if labels is result.labels else with_fields(result, labels=labels)
 
 
 def renamed(result: ToolResult, id: str) -> ToolResult:
     """Return the result of a call as that of the same call under another id."""
-    return result._but(id=id)
+    return with_fields(result, id=id)
 
 
 def unknown_outcome(metadata: ToolMetadata, reason: str, code: str | None = None) -> ToolResult:
@@ -329,7 +331,7 @@ def rejection(metadata: ToolMetadata, reason: str, *, code: str | None = None) -
     return make_result(metadata, text, "rejected", code=code)
 
 
-def dump_result(result: ToolResult) -> dict[str, Any]:
+def dump_result(result: ToolResult) -> JsonObject:
     """Return a result as plain data."""
     from .message import (
         dump_attachments,  # a tool that is only declared needs none
@@ -383,4 +385,4 @@ def load_result(saved: Saved, call: ToolMetadata | None = None) -> ToolResult:
     )
     if data.get("ran_with") is None:
         return loaded
-    return loaded._but(ran_with=saved.inner("ran_with").data)
+    return with_fields(loaded, ran_with=saved.inner("ran_with").data)

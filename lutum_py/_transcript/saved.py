@@ -17,17 +17,17 @@ from typing import Any, Final, NamedTuple, TypeVar, cast, get_args
 
 from pydantic_core import from_json
 
-from .._text.json import canonical_json, refuse_constant, shorten
+from .._text.json import JsonObject, canonical_json, is_object, refuse_constant, shorten
 from ..errors import InvalidValueError, MisuseError, PlanError, SavedDataError, TranscriptError
 
 K = TypeVar("K")
 _MISSING: Any = object()
 _LIST: type[list[object]] = list
-OBJECT: type[dict[str, Any]] = dict
+OBJECT: type[JsonObject] = dict
 """The type of an entry that is an object."""
 
 
-def dump_saved(data: dict[str, Any], error: type[SavedDataError], what: str) -> str:
+def dump_saved(data: JsonObject, error: type[SavedDataError], what: str) -> str:
     """Encode plain data as ASCII, so that any text the model sent survives any store."""
     try:
         return json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
@@ -65,6 +65,10 @@ RESULT: Final = Form("lutum_py.result", 1, "tool result", TranscriptError)
 def open_saved(text: str | bytes, form: Form) -> Saved:
     """Parse stored text.
 
+    Args:
+        text: The text.
+        form: What it has to be: `PLAN`, `SESSION` or `TRANSCRIPT`.
+
     Raises:
         SavedDataError: It is not JSON, of another form, or of an unknown version.
     """
@@ -78,6 +82,16 @@ def open_saved(text: str | bytes, form: Form) -> Saved:
         data = _parse(text)
     except (ValueError, RecursionError) as reason:
         raise error(f"This is not a saved {what}: it is not JSON ({reason}).") from None
+    return saved_in(data, form)
+
+
+def saved_in(data: object, form: Form) -> Saved:
+    """Take stored text that was parsed already.
+
+    Raises:
+        SavedDataError: It is of another form, or of an unknown version.
+    """
+    error, what = form.error, form.what
     if not isinstance(data, dict):
         raise error(
             f"This is not a saved {what}: it is {shorten(data)}. Load what {form.gave} gave."
@@ -120,7 +134,7 @@ class Saved:
 
     def __init__(
         self,
-        data: Any,
+        data: object,
         step: str,
         error: type[SavedDataError],
         around: Saved | None = None,
@@ -130,9 +144,9 @@ class Saved:
         self._index = index
         self._around = around
         self._error = error
-        if not isinstance(data, dict):
+        if not is_object(data):
             raise self.wrong("", f"expected an object, got {shorten(data)}")
-        self.data = cast("dict[str, Any]", data)
+        self.data = data
 
     @property
     def path(self) -> str:
@@ -173,7 +187,7 @@ class Saved:
     def member(self, key: str, allowed: Any) -> Any:
         """Return an entry that is one of some texts, or of those of a literal or an enumeration."""
         is_listed = allowed.__class__ is tuple
-        values: tuple[Any, ...] = allowed if is_listed else get_args(allowed) or tuple(allowed)
+        values: tuple[object, ...] = allowed if is_listed else get_args(allowed) or tuple(allowed)
         value = self.get(key, str)
         if value not in values:
             raise self.wrong(key, f"{shorten(value)} is none of the known values")
@@ -240,7 +254,7 @@ HMAC: Final = "hmac-sha256"
 
 # Over the canonical JSON and not the text: a database may give the same data with other spaces or
 # in another order, and that is not an edit.
-def seal_of(data: dict[str, Any], key: bytes | None) -> Seal:
+def seal_of(data: JsonObject, key: bytes | None) -> Seal:
     """Make the seal of the whole of a text or of a part, but for the seal that is in it."""
     from hashlib import sha256
 
@@ -317,12 +331,16 @@ def _edited(saved: Saved, key: bytes | None, what: str) -> PlanError:
     )
 
 
-def seal_in_words(saved: Saved, what: str) -> str:
-    """Say what the seal is worth without a key.
+def seal_in_words(saved: Saved) -> str:
+    """Say what the seal of a saved plan or session is worth without its key.
+
+    Args:
+        saved: What `open_saved` gave.
 
     Raises:
         PlanError: The text was edited after it was saved, or has no seal.
     """
+    what = SESSION.what if saved.data["format"] == SESSION.name else PLAN.what
     kind = saved.inner("seal").get("kind", str)
     if kind == HMAC:
         return (

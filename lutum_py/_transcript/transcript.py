@@ -105,7 +105,7 @@ class Latest(Generic[V]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._values: dict[Any, V] = {}
+        self._values: dict[object, V] = {}
 
     def take(self, key: object) -> V | None:
         """Take a value out; None if there is none."""
@@ -246,7 +246,9 @@ class Transcript(Displayed, Sequence[TranscriptItem]):
 
     def copy(self) -> Transcript:
         """Return a transcript of its own with the same items."""
-        return _restored(self._items)
+        made = Transcript()
+        made.__setstate__(self._items)
+        return made
 
     def dump_json(self) -> str:
         """Encode the transcript, with the version of the format.
@@ -268,7 +270,9 @@ class Transcript(Displayed, Sequence[TranscriptItem]):
         """
         from .transcript_json import load_transcript
 
-        return _restored(load_transcript(text), cls)
+        made = cls()
+        made.__setstate__(load_transcript(text))
+        return made
 
     def __len__(self) -> int:
         return len(self._items)
@@ -286,7 +290,7 @@ class Transcript(Displayed, Sequence[TranscriptItem]):
         return self._items[index]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Transcript) and self._items == other._items
+        return isinstance(other, Transcript) and self._items == items_of(other)
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
@@ -299,13 +303,15 @@ class Transcript(Displayed, Sequence[TranscriptItem]):
         return f"<Transcript of {len(self._items)} items>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_restored, (self._items,))
+        return (Transcript, (), self._items)
+
+    def __setstate__(self, items: Iterable[TranscriptItem]) -> None:
+        self._items = list(items)
 
 
-def _restored(items: list[TranscriptItem], cls: type[Transcript] = Transcript) -> Transcript:
-    made = cls()
-    made._items = list(items)
-    return made
+def items_of(transcript: Transcript) -> Sequence[TranscriptItem]:
+    """Return the very list in which the items are: to read many costs no call for each."""
+    return transcript._items
 
 
 class HasTranscript(Protocol):
@@ -428,7 +434,7 @@ class TranscriptView(Sequence[TranscriptItem]):
 
     def numbered(self, start: int, stop: int) -> Iterator[tuple[int, TranscriptItem]]:
         """Go through a part of the items, ephemeral ones aside; give each with its place."""
-        front, items = self.front, self.transcript._items
+        front, items = self.front, items_of(self.transcript)
         known = len(front.items)
         if start < known:
             yield from zip(front.positions[start:stop], front.items[start:stop], strict=True)
@@ -440,7 +446,7 @@ class TranscriptView(Sequence[TranscriptItem]):
 
     def __iter__(self) -> Iterator[TranscriptItem]:
         if not self.ephemeral and not self.front.end:
-            return islice(iter(self.transcript._items), self.base_length)
+            return islice(items_of(self.transcript), self.base_length)
         return self._merged()
 
     def _merged(self) -> Iterator[TranscriptItem]:
@@ -479,7 +485,7 @@ class TranscriptView(Sequence[TranscriptItem]):
         known = len(front.items)
         if index < known:
             return front.items[index]
-        return self.transcript._items[index - known + front.end]
+        return items_of(self.transcript)[index - known + front.end]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, str | bytes):
@@ -543,7 +549,7 @@ class Place:
             return False
         return said is None or all(map(_are_alike, said[: self.length], items))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (Place, (self.length, None, self.digest))
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
-from .._text.json import is_object
+from .._text.json import JsonObject, is_object
 from ..errors import DialectError, TranscriptError
 from .assistant import (
     USAGE,
@@ -33,15 +33,18 @@ from .assistant import (
 )
 from .message import Message, dump_message, load_message
 from .request import TranscriptItem
-from .result import ToolResult, dump_result, load_result
-from .saved import TRANSCRIPT, Saved, dump_saved, open_saved
+from .result import ToolResult, dump_result, load_result, make_result
+from .saved import TRANSCRIPT, Saved, dump_saved, open_saved, saved_in
+
+if TYPE_CHECKING:
+    from .check import TranscriptFault
 
 _counts_of = attrgetter(*USAGE)
 
 
 def dump_transcript(items: Iterable[TranscriptItem]) -> str:
     """Encode items, with the version of the format."""
-    data: dict[str, Any] = {"format": TRANSCRIPT.name, "version": TRANSCRIPT.version}
+    data: JsonObject = {"format": TRANSCRIPT.name, "version": TRANSCRIPT.version}
     data["items"] = [_dump_item(item) for item in items]
     return dump_saved(data, TranscriptError, "The transcript")
 
@@ -73,7 +76,7 @@ def load_transcript(text: str | bytes) -> list[TranscriptItem]:
     return items
 
 
-def _dump_item(item: TranscriptItem) -> dict[str, Any]:
+def _dump_item(item: TranscriptItem) -> JsonObject:
     if isinstance(item, Message):
         return dump_message(item)
     return dump_result(item) if isinstance(item, ToolResult) else dump_turn(item)
@@ -92,9 +95,99 @@ def load_item(saved: Saved, call: ToolMetadata | None = None) -> TranscriptItem:
     raise saved.wrong("type", f"{kind!r} is none of message, assistant, tool_result")
 
 
+# What is wrong with a saved transcript. Loading one stops at the first fault; here every fault is
+# found, on the JSON as it was saved, so that what is not concerned stays as it is.
+
+_UNKNOWN: Final = '"The transcript holds no result for this call; whether it ran is not known."'
+
+
+def examine(value: object) -> tuple[list[TranscriptItem | None], list[TranscriptFault]]:
+    """Read what can be read of a saved transcript, and find all that is wrong with it.
+
+    Args:
+        value: The JSON that `transcript.dump_json()` gave, parsed.
+
+    Returns:
+        The items, None for each that is damaged, and every fault, in their order.
+
+    Raises:
+        TranscriptError: It is not a saved transcript, or one of another version.
+
+    Example:
+        >>> from lutum_py.saved import examine
+        >>> value = {"format": "lutum_py.transcript", "version": 1, "items": [3]}
+        >>> items, faults = examine(value)
+        >>> items, [fault.rule for fault in faults]
+        ([None], ['damaged_item'])
+    """
+    from .check import checked
+
+    _, loaded = _loaded(value)
+    read = [None if isinstance(item, TranscriptError) else item for item in loaded]
+    return read, checked(loaded).faults
+
+
+def repair(value: object) -> tuple[dict[str, Any], list[TranscriptFault]]:
+    """Fix a saved transcript: each call gets exactly one result, in order.
+
+    A call without a result gets one of the status `indeterminate`. A damaged item, and two calls of
+    one turn that share an id, are left as they are.
+
+    Args:
+        value: The JSON that `transcript.dump_json()` gave, parsed; it is not changed.
+
+    Returns:
+        The repaired copy, and the faults that were repaired.
+
+    Raises:
+        TranscriptError: It is not a saved transcript, or one of another version.
+
+    Example:
+        >>> import json
+        >>> from lutum_py import Transcript
+        >>> from lutum_py.saved import repair
+        >>> repaired, faults = repair(json.loads(Transcript().dump_json()))
+        >>> repaired["items"], faults
+        ([], [])
+    """
+    from .check import checked
+
+    saved, loaded = _loaded(value)
+    entries, found = saved["items"], checked(loaded)
+    # Results are put together again after the turn of their calls; every other item stays where it
+    # is, as the very JSON that was read.
+    results: dict[int, list[JsonObject]] = {}
+    for call in found.calls:
+        metadata = call.metadata
+        if call.result is None:
+            result = dump_result(make_result(metadata, _UNKNOWN, "indeterminate"))
+        else:
+            result = {**entries[call.result], "name": metadata.name}
+            result["arguments"] = metadata.arguments
+        results.setdefault(call.turn, []).append(result)
+    repaired: list[object] = []
+    for at, item in enumerate(loaded):
+        if not isinstance(item, ToolResult):
+            repaired += [entries[at], *results.get(at, ())]
+    return {**saved, "items": repaired}, [each for each in found.faults if each.fix is not None]
+
+
+def _loaded(value: object) -> tuple[JsonObject, list[TranscriptItem | TranscriptError]]:
+    """Load each item of a transcript, or put the error that reading it raised in its place."""
+    saved = saved_in(value, TRANSCRIPT)
+    entries: list[object] = saved.get("items", list)
+    loaded: list[TranscriptItem | TranscriptError] = []
+    for at, entry in enumerate(entries):
+        try:
+            loaded.append(load_item(Saved(entry, f"items[{at}]", TranscriptError)))
+        except TranscriptError as error:
+            loaded.append(error)
+    return saved.data, loaded
+
+
 # A turn.
 
-_WITH_TEXT: dict[str, Any] = {
+_WITH_TEXT: dict[str, type[TextItem | ReasoningItem | RefusalItem]] = {
     "text": TextItem,
     "reasoning": ReasoningItem,
     "refusal": RefusalItem,
@@ -102,10 +195,10 @@ _WITH_TEXT: dict[str, Any] = {
 _KIND_OF = {kind: name for name, kind in _WITH_TEXT.items()}
 
 
-def dump_turn(turn: AssistantTurn) -> dict[str, Any]:
+def dump_turn(turn: AssistantTurn) -> JsonObject:
     """Return a turn as plain data."""
     usage = turn.usage
-    data: dict[str, Any] = {
+    data: JsonObject = {
         "type": "assistant",
         "items": [_dump_part(part) for part in turn.items],
         "finish_reason": turn.finish_reason,
@@ -120,9 +213,9 @@ def dump_turn(turn: AssistantTurn) -> dict[str, Any]:
     return data
 
 
-def _dump_part(part: AssistantItem) -> dict[str, Any]:
+def _dump_part(part: AssistantItem) -> JsonObject:
     if isinstance(part, ToolCallItem):
-        data: dict[str, Any] = {"type": "tool_call", **dump_metadata(part.metadata)}
+        data: JsonObject = {"type": "tool_call", **dump_metadata(part.metadata)}
         if part.caller is not None:
             data["caller"] = part.caller
         return data
@@ -164,8 +257,7 @@ def load_turn(saved: Saved) -> AssistantTurn:
 def _load_part(saved: Saved) -> AssistantItem:
     kind = saved.get("type", str)
     if kind in _WITH_TEXT:
-        part: AssistantItem = _WITH_TEXT[kind](saved.get("text", str))
-        return part
+        return _WITH_TEXT[kind](saved.get("text", str))
     if kind == "tool_call":
         return ToolCallItem(load_metadata(saved), saved.get("caller", str, None))
     if kind == "server_tool":

@@ -8,36 +8,37 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from .. import ToolResult, Transcript
+from .. import Transcript
 from .._text.json import (
     ExactNumber,
     compact_json,
-    is_array,
     is_object,
     refuse_constant,
     shorten,
 )
-from .._transcript.check import checked
-from .._transcript.result import dump_result, make_result
-from .._transcript.saved import PLAN, SESSION, TRANSCRIPT, seal_in_words
-from .._transcript.transcript_json import load_item
-from ..dialects import DIALECTS, Change, Loss, Violation
-from ..dialects.authoring import Facts, facts_of
-from ..errors import DialectError, SavedDataError, TranscriptError
-from ..saved import Saved, open_saved
-from ..turns import TranscriptItem
+from ..dialects import DIALECTS, Change, Loss, Violation, recognize
+from ..errors import DialectError, SavedDataError
+from ..saved import (
+    PLAN,
+    SESSION,
+    TRANSCRIPT,
+    Saved,
+    TranscriptFault,
+    examine,
+    open_saved,
+    repair,
+    seal_in_words,
+)
 from ._screen import Failure, json_text, system_reason
 
 _OF_THIS_LIBRARY: Final = "lutum_py."
-_UNKNOWN: Final = '"The transcript holds no result for this call; whether it ran is not known."'
-_DAMAGED: Final = "Correct the item by hand, or take the transcript from where it was saved"
 
 
 def dialect_module(dialect: str) -> Any:
@@ -111,7 +112,8 @@ class Conversation:
             )
         with reading(self.name):
             if self.is_saved:
-                repaired, changes = _repair_transcript(self.value)
+                repaired, fixed = repair(self.value)
+                changes = [Change(each.position, each.rule, each.fix or "") for each in fixed]
             else:
                 repaired, changes = self._by_dialect("repair", self.value)
             return json_text(repaired), changes, self._violations(repaired)
@@ -129,7 +131,7 @@ class Conversation:
     def _violations(self, value: Any) -> list[Violation]:
         if self.is_saved:
             # As a transcript first: what does not load cannot be encoded for a dialect.
-            _, found = examine_transcript(value)
+            found = violations_of(examine(value)[1])
             if found or self.dialect is None:
                 return found
             transcript = Transcript.load_json(compact_json(value))
@@ -145,6 +147,11 @@ class Conversation:
             raise Failure(
                 f"{self.name} is not a request body of {self.dialect}: {error}."
             ) from error
+
+
+def violations_of(faults: Iterable[TranscriptFault]) -> list[Violation]:
+    """Give the faults of a transcript the form of those of a request."""
+    return [Violation(each.position, each.rule, each.problem, each.remedy) for each in faults]
 
 
 def read_conversation(file: str, dialect: str | None) -> Conversation:
@@ -174,12 +181,12 @@ def conversation_of(name: str, data: bytes, dialect: str | None) -> Conversation
     if form == SESSION.name:
         with reading(name):
             saved = open_saved(data, SESSION)
-            seal_in_words(saved, "session")
+            seal_in_words(saved)
             return session_of(name, saved, dialect)
     if isinstance(form, str) and form.startswith(_OF_THIS_LIBRARY):
         hint = " `lutum show` shows a saved plan." if form == PLAN.name else ""
         raise Failure(f"{name} holds no conversation: its format is {shorten(form)}.{hint}")
-    possible = _possible(value)
+    possible = recognize(value)
     if not possible:
         raise Failure(
             f"{name} is neither a saved transcript nor a request body: it is {shorten(value)}."
@@ -192,7 +199,7 @@ def conversation_of(name: str, data: bytes, dialect: str | None) -> Conversation
         )
     if dialect is None and len(possible) > 1:
         raise Failure(f"{name} may be a request body of {names}. Say which with `--dialect`.")
-    return Conversation(name, value, False, dialect or possible.pop())
+    return Conversation(name, value, False, dialect or possible[0])
 
 
 def session_of(name: str, saved: Saved, dialect: str | None) -> Conversation:
@@ -260,115 +267,3 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"an object has the key {twice!r} twice")
     return made
-
-
-def _possible(value: Any) -> set[str]:
-    """Return the dialects that a body, or a list of messages, can be of."""
-    if not is_array(value) and not is_object(value):
-        return set()
-    # First by the key of the messages: `contents` is of one dialect, `messages` of several. Then by
-    # what only one of them has in a body or an item. An empty list of messages may be of any.
-    every = [facts_of(name) for name in DIALECTS]
-    if is_object(value):
-        every = [facts for facts in every if facts.key in value] or every
-    marked = {facts.name for facts in every if _is_marked(value, facts)}
-    return marked or {facts.name for facts in every}
-
-
-def _is_marked(value: Any, facts: Facts) -> bool:
-    """Whether something in a body, or in a list of messages, is only of one dialect."""
-    if is_object(value) and facts.is_own_body(value):
-        return True
-    items = value.get(facts.key) if is_object(value) else value
-    listed = items if is_array(items) else ()
-    return any(is_object(item) and facts.is_own_item(item) for item in listed)
-
-
-# A saved transcript. Loading one stops at the first fault; here every fault is found, on the JSON
-# as it was saved, so that what is not concerned stays as it is.
-
-
-def examine_transcript(value: Any) -> tuple[list[TranscriptItem | None], list[Violation]]:
-    """Read what can be read of a saved transcript, and find what is wrong with it.
-
-    Args:
-        value: The JSON that `transcript.dump_json()` gave.
-
-    Returns:
-        The items, None for each that is damaged, and every violation, in their order.
-
-    Raises:
-        TranscriptError: It has another version, or has no items.
-    """
-    loaded = _load_items(value)
-    violations = [
-        Violation(fault.position, fault.rule, fault.problem, fault.remedy)
-        if not isinstance(loaded[fault.at], TranscriptError)
-        else Violation(
-            fault.position, "damaged_item", str(loaded[fault.at]).removesuffix("."), _DAMAGED
-        )
-        for fault in checked(loaded).faults
-    ]
-    return [None if isinstance(item, TranscriptError) else item for item in loaded], violations
-
-
-def _repair_transcript(value: Any) -> tuple[Any, list[Change]]:
-    """Fix a saved transcript: each call gets exactly one result, in order.
-
-    A call without a result gets one of the status `indeterminate`. A damaged item, and two calls of
-    one turn that share an id, are left as they are.
-
-    Args:
-        value: The JSON that `transcript.dump_json()` gave; it is not changed.
-
-    Returns:
-        The repaired copy, and what was changed.
-
-    Raises:
-        TranscriptError: It has another version, or has no items.
-    """
-    loaded, entries = _load_items(value), value["items"]
-    found = checked(loaded)
-    # Results are put together again after the turn of their calls; every other item stays where it
-    # is, as the very JSON that was read.
-    results: dict[int, list[Any]] = {}
-    for call in found.calls:
-        metadata = call.metadata
-        if call.result is None:
-            result = dump_result(make_result(metadata, _UNKNOWN, "indeterminate"))
-        else:
-            result = {**entries[call.result], "name": metadata.name}
-            result["arguments"] = metadata.arguments
-        results.setdefault(call.turn, []).append(result)
-    repaired: list[Any] = []
-    for at, item in enumerate(loaded):
-        if not isinstance(item, ToolResult):
-            repaired += [entries[at], *results.get(at, ())]
-    changes = [
-        Change(fault.position, fault.rule, fault.fix)
-        for fault in found.faults
-        if fault.fix is not None
-    ]
-    return {**value, "items": repaired}, changes
-
-
-def _load_items(value: Any) -> list[Any]:
-    """Load each item of a transcript, or return the error that says why it is not one."""
-    version, items = value.get("version"), value.get("items")
-    if type(version) is not int or version != TRANSCRIPT.version:
-        raise TranscriptError(
-            f"The transcript has format version {shorten(version)}; this release reads "
-            f"{TRANSCRIPT.version}. Use the release that saved it."
-        )
-    if not is_array(items):
-        raise TranscriptError(
-            "The transcript has no list of `items`. Is it the text of something else?"
-        )
-    return [_load(entry, at) for at, entry in enumerate(items)]
-
-
-def _load(entry: Any, at: int) -> Any:
-    try:
-        return load_item(Saved(entry, f"items[{at}]", TranscriptError))
-    except TranscriptError as error:
-        return error

@@ -19,15 +19,11 @@ from typing import Any, Final
 from rich.text import Text
 
 from .. import Decision, HandledCall, RejectedCall, Session, SuspendedCall
-from .._round.display import PlanText, plan_text, texts_of_lines
-from .._round.entries import histories_of
 from .._text.escaping import LINES, escape_unprintable, meant_by
-from .._text.json import compact_json, is_object, read_json
+from .._text.json import compact_json, is_object, read_json, texts_of_lines
 from ..errors import StaleError
+from ..saved import SavedPlan, read_stored_round
 from ..store import Store, Waiting
-from ..store._records import opened_session
-from ..store._rows import parsed
-from ..store._tree import Tree
 from ..typing import HookOutcome
 from ._conversation_file import Conversation, conversation_of
 from ._loading import load_named, load_toolset
@@ -80,7 +76,7 @@ def _is_store(path: Path) -> bool:
 
 def read_stored(
     where: str, id: str, key_variable: str | None, dialect: str | None
-) -> tuple[Conversation, PlanText | None]:
+) -> tuple[Conversation, SavedPlan | None]:
     """Read a conversation, and how the calls of its open round stand.
 
     Without its tools: each row has to fit its seal, and that is all that is known of it. If no
@@ -96,24 +92,13 @@ def read_stored(
         Failure: There is no such conversation, it was edited, or is under another key.
     """
     with failing(), store_at(where, key_variable) as store:
-        with store._database.read() as rows:
-            head = store._head(rows, id, locked=False)
-            text, record = head.texts(rows, "session", "record")
-            tree = None if record is None else store._round(rows, head)
-            order = rows.all("SELECT follower, call FROM lutum_follower WHERE conversation = ?", id)
-        session = opened_session(text) or Session(id=id)
-        plan = None if tree is None else _plan(parsed(record or "", "of the round"), tree, order)
+        stored = store.read(id)
+        session = stored.session or Session(id=id)
+        plan = None
+        if stored.record is not None:
+            plan = read_stored_round(stored.record, stored.entries, stored.waits)
     said = session.transcript.dump_json().encode()
     return conversation_of(f"`{id}`", said, dialect), plan
-
-
-def _plan(kept: Any, tree: Tree, order: Iterable[Any]) -> PlanText:
-    turn, calls = histories_of(kept["record"], [each.data() for each in tree.entries])
-    waits: dict[str, list[str]] = {}
-    for call, before in sorted(order):
-        if call in tree.rows and tree.rows[before].requested_by != call:
-            waits.setdefault(call, []).append(before)
-    return plan_text(turn, calls, waits)
 
 
 ACTIONS: Final = ("approve", "edit", "cancel")

@@ -16,7 +16,6 @@ from .. import ToolAvailability, ToolDef, Toolset
 from .._text.json import compact_json, cut, is_array, is_object
 from ..capabilities import risk_of
 from ..dialects import DIALECTS
-from ..dialects.authoring import facts_of
 from ..errors import ToolDefinitionError
 from ..schemas import UNIONS, merged_part
 from ..tools import ResultCap
@@ -60,7 +59,7 @@ def report_on(toolset: type[Toolset], reference: str) -> dict[str, Any]:
         "format": "lutum_py.inspect",
         "version": 1,
         "toolset": reference,
-        "name": toolset._members.origin.__qualname__,
+        "name": toolset.__qualname__,
         "description": (toolset.__doc__ or "").strip(),
         "tools": tools,
         "groups": [_reported_group(path, group) for path, group in groups.items()],
@@ -90,9 +89,12 @@ def _groups(toolset: type[Toolset], around: str) -> Iterator[tuple[str, type[Too
 
 
 def _reported_group(path: str, group: type[Toolset]) -> dict[str, Any]:
+    # A view inherits from what it is a view of, as `App.desk.mail` from `Desk.mail` and that from
+    # `Mail`, the class that was declared.
+    declared = group.__mro__[1 + path.count(".")]
     return {
         "path": path,
-        "name": group._members.origin.__qualname__,
+        "name": declared.__qualname__,
         "description": (group.__doc__ or "").strip(),
         "on": any(not selector.is_off for selector in group),
         "deferred": any(selector.is_deferred for selector in group),
@@ -315,7 +317,7 @@ def print_schemas(
         names = ", ".join(each.name for each in hidden if each.is_deferred is is_deferred)
         if names:
             complain(text(f"Left out, because they are {why} (--all prints them): {names}"))
-    if strict and facts_of(dialect).strictness is None:
+    if strict and not module.DIALECT.is_strict:
         complain(text(f"{dialect} has no strict mode for a tool: --strict changes nothing."))
     if losses:
         complain(text(f"Not enforced by {dialect}; still checked when a call is decoded:"))

@@ -20,23 +20,30 @@ from rich.segment import Segments
 from rich.text import Text
 
 from .. import AssistantTurn, ToolResult, Usage
-from .._round.display import PlanText, read_plan, states_of
 from .._text.display import BAD, Entry, Listing, Part, rich_text
 from .._text.json import exact_json, indented_json, is_array, is_object, read_json
-from .._transcript.display import entry_of, usage_in_words
-from .._transcript.saved import PLAN, SESSION, seal_in_words
 from ..dialects import Violation
-from ..dialects.authoring import facts_of
 from ..errors import PlanError
-from ..saved import Saved, open_saved
+from ..saved import (
+    PLAN,
+    SESSION,
+    Saved,
+    SavedPlan,
+    examine,
+    open_saved,
+    read_plan,
+    seal_in_words,
+    whole_entry,
+)
 from ..turns import TranscriptItem
 from ._conversation_file import (
     Conversation,
     conversation_of,
-    examine_transcript,
+    dialect_module,
     read_bytes,
     reading,
     session_of,
+    violations_of,
 )
 from ._screen import Failure
 
@@ -84,20 +91,19 @@ class Shown:
         facts = [Part("", "  ·  ".join(self.facts))] if self.facts else []
         return [Listing(self.title, "", self.items, [*facts, *self.remarks]), *self.sections]
 
-    def add_seal(self, saved: Saved, what: str) -> None:
+    def add_seal(self, saved: Saved) -> None:
         """Say whether anybody may have edited what was saved."""
         try:
-            said = f"{seal_in_words(saved, what)} {_TOLD}"
+            said = f"{seal_in_words(saved)} {_TOLD}"
             self.remarks.append(Part("Not authenticated", said))
         except PlanError as error:
             self.remarks.append(Part("Edited", f"{error} {_TOLD}", BAD))
             self.faults += 1
 
-    def add_plan(self, plan: PlanText) -> None:
+    def add_plan(self, plan: SavedPlan) -> None:
         """Add the calls of an open round, and the turn that asked for them."""
-        turn = entry_of(0, plan.turn, is_whole=True)
-        self.sections.append(Listing("Calls of the open round", states_of(plan.calls), plan.calls))
-        self.sections.append(Listing("What the model said", "", [turn]))
+        turn = whole_entry(0, plan.turn)
+        self.sections += [plan.calls, Listing("What the model said", "", [turn])]
 
     def add_conversation(self, conversation: Conversation) -> None:
         """Add the items of a conversation, and what is wrong with them."""
@@ -105,7 +111,8 @@ class Shown:
 
     def _add_transcript(self, conversation: Conversation) -> None:
         value = conversation.value
-        items, violations = examine_transcript(value)
+        items, faults = examine(value)
+        violations = violations_of(faults)
         key = "items"
         if not violations and conversation.dialect is not None:
             violations = conversation.check()
@@ -116,7 +123,7 @@ class Shown:
     def _add_request(self, conversation: Conversation) -> None:
         violations = conversation.check()
         body = conversation.value if is_object(conversation.value) else {}
-        key = facts_of(conversation.dialect or "").key
+        key = dialect_module(conversation.dialect or "").DIALECT.facts.key
         listed = conversation.value if is_array(conversation.value) else body.get(key, [])
         # A request that breaks no rule is shown as this library reads it, with calls beside their
         # results. Any other is shown as it is written: reading would stop at what is to be seen.
@@ -181,13 +188,13 @@ def shown_file(file: str, dialect: str | None) -> Shown:
         if form == PLAN.name:
             saved = open_saved(data, PLAN)
             shown = Shown(f"{name} (saved plan)")
-            shown.add_seal(saved, "plan")
+            shown.add_seal(saved)
             shown.add_plan(read_plan(saved))
         elif form == SESSION.name:
             saved = open_saved(data, SESSION)
             id, plan = saved.data.get("id"), saved.inner_or_none("plan")
             shown = Shown(f"{name} (saved session)", [f"id {id}"] if id else [])
-            shown.add_seal(saved, "session")
+            shown.add_seal(saved)
             shown.add_conversation(session_of(name, saved, dialect))
             if plan is not None:
                 shown.add_plan(read_plan(plan))
@@ -198,7 +205,7 @@ def shown_file(file: str, dialect: str | None) -> Shown:
         return shown
 
 
-def shown_stored(conversation: Conversation, plan: PlanText | None) -> Shown:
+def shown_stored(conversation: Conversation, plan: SavedPlan | None) -> Shown:
     """Say all that a store has of a conversation, whose seals were checked."""
     shown = Shown(f"{conversation.name} (stored conversation)")
     with reading(conversation.name):
@@ -219,7 +226,7 @@ def _format_of(data: bytes) -> Any:
 def _entries(items: Sequence[TranscriptItem | None], saved: Sequence[Any]) -> Iterator[Entry]:
     """Show each item, or as it was saved where it could not be read."""
     for at, item in enumerate(items):
-        yield _raw_entry(at, saved[at]) if item is None else entry_of(at, item, is_whole=True)
+        yield _raw_entry(at, saved[at]) if item is None else whole_entry(at, item)
 
 
 def _raw_entry(at: int, message: Any) -> Entry:
@@ -246,7 +253,7 @@ def _counts(items: Sequence[TranscriptItem]) -> list[str]:
     bad = sum(isinstance(item, ToolResult) and not item.is_success for item in items)
     facts += [f"results without success {bad:,}"] if bad else []
     usage = sum((turn.usage for turn in turns if turn.usage is not None), Usage())
-    return [*facts, *filter(None, [usage_in_words(usage)])]
+    return [*facts, *filter(None, [usage.in_words])]
 
 
 def page_of(shown: Shown) -> str:

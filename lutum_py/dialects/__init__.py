@@ -21,6 +21,7 @@ same names:
 | `wire_name(name)` | the name under which a tool goes out |
 
 What these give is here: `CompiledSchema`, `EncodedRequest`, `Loss`, `Violation` and `Change`.
+`recognize(request)` finds the dialects that a body may be of.
 
 `hosts` has records of the hosts that speak OpenAI's formats, for the parameter `host` of
 `encode_request`, `messages`, `check` and `repair`. `sse.events(chunks)` splits the text of an event
@@ -52,6 +53,7 @@ from ._schema.compiler import CompiledSchema
 from ._schema.nodes import SchemaLoss
 
 if TYPE_CHECKING:
+    from ._facts import recognize
     from ._rendering import ModelNames
     from ._schema.nodes import conjoined
 
@@ -65,6 +67,7 @@ __all__ = [
     "SchemaLoss",
     "Violation",
     "conjoined",
+    "recognize",
 ]
 
 DIALECTS: Final[dict[str, str]] = {
@@ -84,6 +87,7 @@ if not TYPE_CHECKING:  # else every misspelt name would have a type
     __getattr__, __dir__ = on_demand(
         globals(),
         {
+            "dialects._facts": ("recognize",),
             "dialects._rendering": ("ModelNames",),
             "dialects._schema.nodes": ("conjoined",),
         },

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 
-from .._text.json import JsonObject, digest_of, is_whole_json, shorten
+from .._text.json import JsonObject, digest_of, is_array, is_object, is_whole_json, shorten
 from .._text.names import stand_in
 from ..turns import AssistantItem, ToolCallItem
 from ..typing import Caller, CutOff, JsonSchema
@@ -174,3 +174,38 @@ def facts_of(name: str) -> Facts:
     """Return the facts of a dialect in the list."""
     found: Facts = import_module(DIALECTS[name]).DIALECT.facts
     return found
+
+
+def recognize(request: object) -> list[str]:
+    """Find the dialects that a request body, or a list of messages, may be of.
+
+    Args:
+        request: The JSON of a request or of its conversation.
+
+    Returns:
+        Their names, as in `DIALECTS`: one where something in it is of one dialect alone, and none
+        if it is neither an object nor a list.
+
+    Example:
+        >>> recognize({"contents": []})
+        ['gemini_generate_content']
+        >>> recognize({"messages": [{"role": "user", "content": "Hello"}]})
+        ['openai_chat', 'anthropic_messages', 'bedrock_converse']
+    """
+    if not is_array(request) and not is_object(request):
+        return []
+    # First by the key of the messages: `contents` is of one dialect, `messages` of several. Then by
+    # what only one of them has in a body or an item. An empty list of messages may be of any.
+    every = [facts_of(name) for name in DIALECTS]
+    if is_object(request):
+        every = [facts for facts in every if facts.key in request] or every
+    return [facts.name for facts in every if _is_own(request, facts)] or [f.name for f in every]
+
+
+def _is_own(request: object, facts: Facts) -> bool:
+    """Whether something in a body, or in a list of messages, is only of one dialect."""
+    if is_object(request) and facts.is_own_body(request):
+        return True
+    items = request.get(facts.key) if is_object(request) else request
+    listed = items if is_array(items) else ()
+    return any(is_object(item) and facts.is_own_item(item) for item in listed)

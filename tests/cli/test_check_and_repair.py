@@ -113,12 +113,12 @@ UNREADABLE: dict[str, tuple[bytes, list[str], str]] = {
     "later transcript": (
         b'{"format": "lutum_py.transcript", "version": 9, "items": []}',
         [],
-        "The transcript has format version 9; this release reads 1.",
+        "This transcript has format version 9; this release reads 1.",
     ),
     "no items": (
         b'{"format": "lutum_py.transcript", "version": 1}',
         [],
-        "The transcript has no list of `items`",
+        "Damaged data at $.items: it is missing",
     ),
     "too deep": (b'{"messages": ' + b"[" * 900 + b"]" * 900 + b"}", [], "lutum: "),
 }

@@ -193,7 +193,7 @@ def test_a_nested_toolset_can_be_shown_alone(lutum: Lutum) -> None:
     """`module:Outer.Inner` shows the nested toolset as it is within the outer one."""
     ran = lutum("inspect", "tools:Tools.group")
     assert ran.code == 0
-    assert "deep: nested toolset Inner" in ran.out
+    assert "deep: nested toolset Middle.deep" in ran.out
     assert "my_find  on" in ran.out
     assert "remove" not in ran.out
     report = json.loads(lutum("inspect", "tools:Tools.group", "--json").out)
