@@ -87,7 +87,7 @@ def versions(peers: list[dict[str, Any]]) -> str:
 
 def own_table(figures: dict[str, Any]) -> str:
     """Put the library beside its floor and its goals; rows of the dialects share one line."""
-    measured = {name: row for name, row in figures.items() if isinstance(row, dict)}
+    measured = _rows(figures)
     lines = [
         "| part | floor | lutum_py | ratio | at most |",
         "| --- | ---: | ---: | ---: | ---: |",
@@ -110,7 +110,12 @@ def own_table(figures: dict[str, Any]) -> str:
     return "\n".join([*lines, "", *_wires_table(measured), count])
 
 
-def _wires_table(measured: dict[str, Any]) -> Iterator[str]:
+def _rows(figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Give what was timed, without the counts beside it."""
+    return {name: row for name, row in figures.items() if isinstance(row, dict)}
+
+
+def _wires_table(measured: dict[str, dict[str, Any]]) -> Iterator[str]:
     """Put the ratios of what is measured once for each dialect side by side."""
     parts = dict.fromkeys(name.rpartition(", ")[0] for name in measured if _wire(name))
     if parts:
@@ -132,10 +137,9 @@ def _wire(name: str) -> str | None:
 def own_rows(figures: dict[str, Any]) -> Iterator[list[object]]:
     """Give every row, times in seconds."""
     yield ["part", "floor", "lutum_py", "ratio", "goal"]
-    for name, row in figures.items():
-        if isinstance(row, dict):
-            times = (f"{row[key]:.4g}" for key in ("floor", "ours"))
-            yield [name, *times, f"{row['ratio']:.2f}", f"{row['goal']:g}"]
+    for name, row in _rows(figures).items():
+        times = (f"{row[key]:.4g}" for key in ("floor", "ours"))
+        yield [name, *times, f"{row['ratio']:.2f}", f"{row['goal']:g}"]
 
 
 def load_table(figures: dict[str, Any]) -> str:
@@ -162,14 +166,13 @@ def load_table(figures: dict[str, Any]) -> str:
 def pythons_rows(figures: list[dict[str, Any]]) -> Iterator[list[object]]:
     """Put the ratios under several Pythons side by side."""
     yield ["part", *(one["python"] for one in figures)]
-    for name, row in figures[0].items():
-        if isinstance(row, dict):
-            yield [name, *(f"{one[name]['ratio']:.2f}" for one in figures)]
+    for name in _rows(figures[0]):
+        yield [name, *(f"{one[name]['ratio']:.2f}" for one in figures)]
 
 
 def pythons_table(figures: list[dict[str, Any]]) -> str:
     """Show the median ratio under each of several Pythons."""
-    names = [name for name, row in figures[0].items() if isinstance(row, dict)]
+    names = list(_rows(figures[0]))
     medians = (statistics.median(one[name]["ratio"] for name in names) for one in figures)
     return "\n".join(
         [
