@@ -34,6 +34,12 @@ CHANGES: Final = (
     "the title of a conversation in an inbox",
     "masking, for one tool or all",
     "a prefix that is a function",
+    "a hook phase",
+    "the text when a tool raises",
+    "a finish reason",
+    "how long a person took",
+    "examples on members",
+    "a further mark inside `Annotated`",
 )
 
 

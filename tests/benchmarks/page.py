@@ -2,15 +2,17 @@
 
 The results come from `nox -s bench -- --peers`, those of `--load` from `tests.benchmarks.load`, and
 those of `--beside` from `tests.benchmarks` under other Pythons. Only what stands between markers of
-the page is replaced, and the plot.
+the page is replaced, the plot, and the data files, which have every row.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import math
 import re
+import statistics
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -22,6 +24,9 @@ from .plot import plot
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 PAGE: Final = DOCS / "performance.md"
 PLOT: Final = DOCS / "images" / "performance.svg"
+DATA: Final = DOCS / "data"
+WIRES: Final = ("chat", "Anthropic", "Responses", "Gemini")
+"""What the rows are called that are measured once for each dialect: `decode 64 calls, chat`."""
 
 
 def main() -> int:
@@ -40,8 +45,11 @@ def main() -> int:
         page = replaced(page, "load", load_table(json.loads(options.load.read_text())))
     if options.beside:
         others = [json.loads(path.read_text()) for path in options.beside]
-        page = replaced(page, "pythons", pythons_table([results["own"], *others]))
+        pythons = [results["own"], *others]
+        page = replaced(page, "pythons", pythons_table(pythons))
+        write_csv("performance-pythons.csv", pythons_rows(pythons))
     PAGE.write_text(page, encoding="utf-8")
+    write_csv("performance.csv", own_rows(results["own"]))
     PLOT.parent.mkdir(exist_ok=True)
     PLOT.write_text(plot(results["peers"]), encoding="utf-8")
     return 0
@@ -62,7 +70,7 @@ def replaced(page: str, name: str, text: str) -> str:
 
 
 def versions(peers: list[dict[str, Any]]) -> str:
-    """Say what was measured, and with what beside it."""
+    """Name what was measured, and with what beside it."""
     names = ", ".join(f"{peer['name']} {peer['versions'][peer['name']]}" for peer in peers)
     pythons = _same(peer["versions"]["python"] for peer in peers)
     pydantics = _same(peer["versions"]["pydantic"] for peer in peers)
@@ -78,16 +86,17 @@ def versions(peers: list[dict[str, Any]]) -> str:
 
 
 def own_table(figures: dict[str, Any]) -> str:
-    """Put the library beside its floor and its goals."""
+    """Put the library beside its floor and its goals; rows of the dialects share one line."""
+    measured = _rows(figures)
     lines = [
-        "| part | floor | lutum_py | ratio | goal |",
+        "| part | floor | lutum_py | ratio | at most |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     lines += [
         f"| {name} | {_time(row['floor'])} | {_time(row['ours'])} "
-        f"| {row['ratio']:.2f} | ≤ {row['goal']:g} |"
-        for name, row in figures.items()
-        if isinstance(row, dict)
+        f"| {row['ratio']:.2f} | {row['goal']:g} |"
+        for name, row in measured.items()
+        if _wire(name) is None
     ]
     for key, name, goal, form in (
         ("growth", "loop, T(10,000)/T(1,000)", 11, ".1f"),
@@ -95,14 +104,46 @@ def own_table(figures: dict[str, Any]) -> str:
         ("megabytes", "MB of memory added by the import", 2, ".1f"),
     ):
         if key in figures:
-            lines.append(f"| {name} | | | {figures[key]:{form}} | ≤ {goal} |")
-    ratios = [row["ratio"] - row["goal"] for row in figures.values() if isinstance(row, dict)]
-    above = sum(over > 0 for over in ratios)
-    return "\n".join([*lines, "", f"{above} of {len(ratios)} ratios are above their goal."])
+            lines.append(f"| {name} | | | {figures[key]:{form}} | {goal} |")
+    above = sum(row["ratio"] > row["goal"] for row in measured.values())
+    count = f"{above} of {len(measured)} ratios are above their goal."
+    return "\n".join([*lines, "", *_wires_table(measured), count])
+
+
+def _rows(figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Give what was timed, without the counts beside it."""
+    return {name: row for name, row in figures.items() if isinstance(row, dict)}
+
+
+def _wires_table(measured: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """Put the ratios of what is measured once for each dialect side by side."""
+    parts = dict.fromkeys(name.rpartition(", ")[0] for name in measured if _wire(name))
+    if parts:
+        yield "| ratio | " + " | ".join(WIRES) + " | at most |"
+        yield "| --- |" + " ---: |" * (len(WIRES) + 1)
+        for part in parts:
+            rows = [measured[f"{part}, {wire}"] for wire in WIRES]
+            ratios = " | ".join(f"{row['ratio']:.2f}" for row in rows)
+            yield f"| {part} | {ratios} | {rows[0]['goal']:g} |"
+        yield ""
+
+
+def _wire(name: str) -> str | None:
+    """Give the dialect that a row is about, if it is one of several."""
+    last = name.rpartition(", ")[2]
+    return last if last in WIRES else None
+
+
+def own_rows(figures: dict[str, Any]) -> Iterator[list[object]]:
+    """Give every row, times in seconds."""
+    yield ["part", "floor", "lutum_py", "ratio", "goal"]
+    for name, row in _rows(figures).items():
+        times = (f"{row[key]:.4g}" for key in ("floor", "ours"))
+        yield [name, *times, f"{row['ratio']:.2f}", f"{row['goal']:g}"]
 
 
 def load_table(figures: dict[str, Any]) -> str:
-    """Tell what a streamed turn takes, without the library and with it."""
+    """Show what a streamed turn takes, without the library and with it."""
     count = figures["conversations"]
     lines = [
         f"| a turn, {count} conversations at once | without | with lutum_py | share |",
@@ -122,17 +163,31 @@ def load_table(figures: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def pythons_table(figures: list[dict[str, Any]]) -> str:
+def pythons_rows(figures: list[dict[str, Any]]) -> Iterator[list[object]]:
     """Put the ratios under several Pythons side by side."""
-    lines = [
-        "| times the floor | " + " | ".join(one["python"] for one in figures) + " |",
-        "| --- |" + " ---: |" * len(figures),
-    ]
-    for name, row in figures[0].items():
-        if isinstance(row, dict):
-            cells = (f"{one[name]['ratio']:.2f}" for one in figures)
-            lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    yield ["part", *(one["python"] for one in figures)]
+    for name in _rows(figures[0]):
+        yield [name, *(f"{one[name]['ratio']:.2f}" for one in figures)]
+
+
+def pythons_table(figures: list[dict[str, Any]]) -> str:
+    """Show the median ratio under each of several Pythons."""
+    names = list(_rows(figures[0]))
+    medians = (statistics.median(one[name]["ratio"] for name in names) for one in figures)
+    return "\n".join(
+        [
+            "| Python | " + " | ".join(one["python"] for one in figures) + " |",
+            "| --- |" + " ---: |" * len(figures),
+            f"| median of {len(names)} ratios | {' | '.join(f'{one:.2f}' for one in medians)} |",
+        ]
+    )
+
+
+def write_csv(name: str, rows: Iterable[list[object]]) -> None:
+    """Write a data file of the page."""
+    DATA.mkdir(exist_ok=True)
+    with (DATA / name).open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 def peers_table(peers: list[dict[str, Any]]) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.benchmarks import bfcl
 from tests.benchmarks.databases import Proxy, calls_a_second
-from tests.benchmarks.page import own_table, peers_table
+from tests.benchmarks.page import own_rows, own_table, peers_table, pythons_rows, pythons_table
 from tests.benchmarks.peers import lutum_py_peer
 from tests.benchmarks.peers.__main__ import check, requests
 from tests.benchmarks.peers.table import ROWS
@@ -55,6 +55,28 @@ def test_the_page_counts_what_is_above_its_goal() -> None:
     lines = own_table(own).splitlines()
     assert [line.split("|")[4].strip() for line in lines[2:5]] == ["3.00", "1.00", "1.50"]
     assert lines[-1] == "1 of 3 ratios are above their goal."
+
+
+def test_what_is_measured_for_each_dialect_shares_a_line() -> None:
+    """The rows of four dialects are one line of ratios; the data file has each of them."""
+    wires = ("chat", "Anthropic", "Responses", "Gemini")
+    own = {
+        f"a text event, {wire}": {"floor": 1e-6, "ours": 2e-6, "ratio": float(at), "goal": 2}
+        for at, wire in enumerate(wires)
+    }
+    assert "| a text event | 0.00 | 1.00 | 2.00 | 3.00 | 2 |" in own_table(own).splitlines()
+    assert list(own_rows(own))[1] == ["a text event, chat", "1e-06", "2e-06", "0.00", "2"]
+    assert len(list(own_rows(own))) == 5
+
+
+def test_other_pythons_are_shown_by_their_median() -> None:
+    """The page has the median of each Python, the data file every ratio."""
+    pythons = [
+        {"python": version, "a": {"ratio": ratio}, "b": {"ratio": 3.0}}
+        for version, ratio in (("3.11", 1.0), ("3.12", 2.0))
+    ]
+    assert pythons_table(pythons).splitlines()[-1] == "| median of 2 ratios | 2.00 | 2.50 |"
+    assert list(pythons_rows(pythons))[1:] == [["a", "1.00", "2.00"], ["b", "3.00", "3.00"]]
 
 
 def test_no_mark_stands_where_a_library_has_no_such_thing() -> None:

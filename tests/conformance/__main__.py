@@ -1,7 +1,11 @@
-"""Run the suites and write the page: `python -m tests.conformance docs/third-party-suites.md`."""
+"""Run the suites and write the page: `python -m tests.conformance docs/third-party-suites.md`.
+
+The page has the figures and the reasons. The cases go to `data/third-party-cases.csv` beside it.
+"""
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,13 +17,15 @@ import lutum_py
 
 from .verdict import NotHad, Table, Verdict
 
+UNEXPLAINED: Final = "Not explained."
 SUITES: Final = ("json_schema", "mcp_conformance", "bfcl", "agentdojo", "semantic_conventions")
-HEAD: Final = """\
+CASES: Final = Path("data", "third-party-cases.csv")
+HEAD: Final = f"""\
 # Third-party test suites
 
-Suites that others wrote, run against this library by `nox -s conformance`, which also writes this
-page. Their cases are fetched for each run and are no part of the repository; what cannot be fetched
-is skipped. Every case that goes otherwise than its suite has it is listed, with the reason.
+`nox -s conformance` runs suites that others wrote against this library, and writes this page. It
+fetches their cases for each run and skips what it cannot fetch. Each case that differs from its
+suite is listed in [{CASES.name}]({CASES.as_posix()}), with one of the reasons below.
 """
 
 
@@ -32,13 +38,8 @@ def table(rows: Table) -> Iterator[str]:
             yield "|" + "---|" * len(row)
 
 
-def listed(case: str) -> str:
-    """Write a case so that nothing in it is markup."""
-    return "- `" + " ".join(case.replace("`", "'").split()) + "`"
-
-
 def section(verdict: Verdict) -> Iterator[str]:
-    """Write what one suite came to."""
+    """Write the figures of one suite, and why cases differ."""
     yield f"## {verdict.title}\n"
     yield "Run with " + ", ".join(f"{name} {one}" for name, one in verdict.versions.items()) + ".\n"
     yield verdict.about.strip() + "\n"
@@ -47,17 +48,24 @@ def section(verdict: Verdict) -> Iterator[str]:
     groups = [group for group in verdict.groups if group.cases]
     if not groups:
         yield "Every case goes as the suite has it.\n"
-    for group in groups:
-        reason = group.reason or "Not explained."
-        yield f"**{reason}** ({len(group.cases):,})\n"
-        yield "\n".join(map(listed, group.cases)) + "\n"
+        return
+    reasons = [(len(group.cases), group.reason or UNEXPLAINED) for group in groups]
+    yield "\n".join(table([("cases", "why they differ"), *reasons])) + "\n"
+
+
+def cases(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
+    """Give every case that differs, with its suite and the reason."""
+    for group in verdict.groups:
+        for case in group.cases:
+            yield verdict.title, group.reason or UNEXPLAINED, " ".join(case.split())
 
 
 def main(arguments: list[str]) -> int:
-    """Run the suites, and write the page; say by the exit code whether any case is unexplained."""
+    """Run the suites, and write the page; the exit code shows whether a case is unexplained."""
     (page,) = map(Path, arguments)
     day = datetime.now(UTC).date().isoformat()
-    parts = [HEAD, f"Written on {day}, of lutum_py {lutum_py.__version__}.\n"]
+    parts = [HEAD, f"Written on {day}, for lutum_py {lutum_py.__version__}.\n"]
+    rows: list[tuple[str, str, str]] = [("suite", "reason", "case")]
     unexplained: list[str] = []
     for name in SUITES:
         try:
@@ -68,7 +76,10 @@ def main(arguments: list[str]) -> int:
             continue
         unexplained += verdict.unexplained
         parts += section(verdict)
-        print(f"{name}: {sum(len(group.cases) for group in verdict.groups)} cases go otherwise")
+        rows += cases(verdict)
+        print(f"{name}: {sum(len(group.cases) for group in verdict.groups)} cases differ")
+    with (page.parent / CASES).open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
     page.write_text("\n".join(parts), encoding="utf-8")
     print(*unexplained, sep="\n")
     return int(bool(unexplained))

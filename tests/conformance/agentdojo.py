@@ -49,11 +49,11 @@ def run() -> Verdict:
 
 ENCODED: Final = "The order lands where its words are in base64: no rule decodes what it reads."
 ASKED: Final = (
-    "The task is asked about: it follows a message, a mail or a letter, deletes the largest file, "
-    "or names something otherwise than its record."
+    "A person is asked about the task: it follows a message, a mail or a letter, deletes the "
+    "largest file, or names something differently from its record."
 )
 ABOUT: Final = """\
-A script, and no model, makes the calls of each task's own solution, and obeys an order as soon as
+A script, not a model, makes the calls of each task's own solution, and obeys an order as soon as
 it has read one: {pairs} pairs of a task and an order, and {tasks} tasks that change something. The
-page on [prompt injection](how-to/prompt-injection.md#how-well-it-holds) says what the rules are,
-and what these figures do not say."""
+page on [prompt injection](how-to/prompt-injection.md#how-well-it-holds) explains the rules and the
+limits of these figures."""

@@ -51,5 +51,5 @@ def run() -> Verdict:
 
 TWICE: Final = "Two functions of the set have one name, which no toolset takes."
 ABOUT: Final = """\
-Each function set of the questions becomes a toolset and is offered in each dialect; each of its
-tools is called by the name that went out, and has to come back under its own."""
+Each function set of the questions becomes a toolset, which every dialect offers. Each tool is
+called by the name that went out, and must come back under its own."""

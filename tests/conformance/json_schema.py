@@ -140,13 +140,14 @@ def offers(compiled: CompiledSchema, arguments: dict[str, Any]) -> bool:
 
 REASONS: Final = {
     "refused: nowhere": "Refused: the schema refers to another document, and nothing is fetched.",
-    "dependencies-compatibility": "`dependencies` is no keyword since 2019. That it counts all the "
-    "same is optional.",
-    "optional/content": "What is encoded in a text is not looked at. The suite has it as optional.",
-    "format-assertion": "The schema names a metaschema of its own, which is not fetched: it is "
-    "read by the draft of 2020, in which formats are remarks.",
-    "vocabulary": "The schema names a metaschema of its own, which is not fetched: it is read by "
-    "the draft of 2020, with all keywords.",
+    "dependencies-compatibility": "`dependencies` is not a keyword since 2019; that it still "
+    "counts is optional.",
+    "optional/content": "The content of an encoded text is not checked, which the suite has "
+    "as optional.",
+    "format-assertion": "The schema's own metaschema is not fetched; in draft 2020-12 formats "
+    "are annotations.",
+    "vocabulary": "The schema's own metaschema is not fetched; it is read by draft 2020-12, "
+    "with all keywords.",
     **dict.fromkeys(
         (
             "unevaluatedProperties with if/then/else",
@@ -154,7 +155,7 @@ REASONS: Final = {
             "dependencies subschema (whole input)",
             "dependentSchemas: single dependency (whole input)",
         ),
-        "A property that only a conditional schema names is none of the object's in strict mode.",
+        "In strict mode a property that only a conditional schema names is not part of the object.",
     ),
 }
 """What the name of a case, or a refusal, holds, and why the case goes otherwise."""
@@ -291,10 +292,9 @@ def run() -> Verdict:
 
 
 ABOUT: Final = """\
-Each schema of drafts 7, 2019-09 and 2020-12, the optional ones included and those of formats left
-out, is a property of a tool's input, and where a test is about an object also the input itself.
-`Toolset.from_definitions` has to take what the suite calls valid, and nothing else. Each dialect
-compiles each schema. What it compiles without a reported loss has to take the same arguments as the
-author's schema, and what it compiles at all has to have a form for each of them. Strict modes close
-every object and read one that has `properties` as nothing else; what is narrowed by that is counted
-apart, and so is what a strict mode has no form for, which is refused with the reason."""
+Each schema of drafts 7, 2019-09 and 2020-12, without those of formats, becomes a property of a
+tool's input, and the input itself if the test is about an object. `Toolset.from_definitions` must
+take what the suite calls valid, and refuse the rest. Each dialect compiles each schema: what it
+compiles without a reported loss must take the same arguments as the author's schema. Strict modes
+close every object; what that narrows is counted in the last column, what a strict mode has no form
+for is refused."""

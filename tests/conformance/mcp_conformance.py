@@ -318,15 +318,15 @@ OTHER: Final = (
     "of logs."
 )
 KEY: Final = (
-    "A tool's question goes out under the one key `decision`, as a form; the suite wants keys of "
-    "its own, and questions to the client's model and for its folders."
+    "A tool's question goes out under the one key `decision`, as a form; the suite wants its "
+    "own keys, and questions to the client's model and for its folders."
 )
 REASONS: Final = {
     r"logging|completion|resource|prompts|non-tool-request|caching": OTHER,
-    r"sse-polling": "Only a transport that is given a store of events sends them again; the SDK "
-    "takes one in `streamable_http_app(event_store=...)`, which is not tried.",
-    r"server-stateless": "A tool cannot say which capability of a client it needs; one that asks "
-    "the client's model fails with the SDK's error.",
+    r"sse-polling": "Only a transport with a store of events sends them again "
+    "(`streamable_http_app(event_store=...)`), which was not tried.",
+    r"server-stateless": "A tool cannot declare which capability of a client it needs; one that "
+    "calls the client's model fails with the SDK's error.",
     r"input-required": KEY,
 }
 """Parts of the names of scenarios, and why they go otherwise."""
@@ -457,10 +457,10 @@ def run() -> Verdict:
 
 
 ABOUT: Final = """\
-The server is `create_server` over a toolset with the tools that the suite calls, run by the SDK's
-own HTTP transport. The client lists a server's tools by `remote_tools` and calls each in a round.
-Not offered are features that are no tools; left out are sign-in, which is the transport's, and the
-extensions for tasks and skills. The newest protocol is asked for by a preview of the suite."""
+The server is `create_server` over a toolset, run by the SDK's own HTTP transport. The client lists
+the tools by `remote_tools` and calls each in a round. *Not offered* are features that are not
+tools; *left out* are sign-in, which is the transport's, and the extensions for tasks and skills. A
+preview of the suite covers the newest protocol."""
 
 
 def main(arguments: list[str]) -> None:

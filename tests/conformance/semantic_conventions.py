@@ -148,8 +148,8 @@ def run() -> Verdict:
 
 
 ABOUT: Final = """\
-A tool that succeeds, two that fail and one that asks are run in a span of a `ToolTracer` with
-`content=True`. Checked are the name and the kind of each span, the required and recomrepaired
-attributes of `execute_tool`, that every attribute outside of `lutum.` is one of the conventions and
-of the type they want, and that `error.type` is there exactly where the status is an error. There
-are no spans of `chat` or of MCP to check: the library has none."""
+A tool that succeeds, two that fail and one that suspends run in a span of a `ToolTracer` with
+`content=True`. Checked are the name and kind of each span, the required and recommended attributes
+of `execute_tool`, that every attribute outside of `lutum.` is one of the conventions and of their
+type, and that `error.type` stands exactly where the status is an error. The library has no spans
+of `chat` or of MCP."""
