@@ -12,8 +12,8 @@ from lutum_py._call.spec import ToolSpec
 from lutum_py._hooks import pipeline
 from lutum_py._round import plan, plan_json
 from lutum_py._round.inner import ask
-from lutum_py._round.plan import ToolRoundPlan, as_plan
-from lutum_py._round.sorted_calls import RoundState, SortedCalls
+from lutum_py._round.plan import ToolRoundPlan
+from lutum_py._round.sorted_calls import RoundState
 from lutum_py._schema.arguments import NOTHING, Arguments, Filler, InputText, has_none, same
 from lutum_py.execution import _outcome as outcome
 from lutum_py.store import _backend as store_backend
@@ -36,11 +36,9 @@ __all__ = [
     "LostCommit",
     "RoundState",
     "Rows",
-    "SortedCalls",
     "ToolRoundPlan",
     "ToolSpec",
     "Wanted",
-    "as_plan",
     "ask",
     "database_at",
     "has_none",

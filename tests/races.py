@@ -49,8 +49,8 @@ class Racing(dict[int, Any]):
 
 _PLACES: Final[tuple[tuple[Any, str, str], ...]] = (
     (BaseCall, "_check_may_start", "may start"),
-    (RoundState, "_check_open", "is open"),
-    (RoundState, "_close", "closed"),
+    (RoundState, "check_open", "is open"),
+    (RoundState, "close", "closed"),
     (ToolRoundPlan, "_given_up", "given up"),
     (plan_module, "results_of", "results"),
     (plan_module, "joined_round", "joined"),

@@ -26,16 +26,16 @@ from .._transcript.assistant import AssistantTurn, callers_of
 from .._transcript.saved import Saved
 from .events import CallRow, row_of, rows_of
 from .plan_json import histories_in
-from .sorted_calls import SortedCalls
+from .sorted_calls import RoundState
 
 _MOST = 100
 _LIMIT = 300
 _LINE = 120
 
 
-def shown_html(calls: SortedCalls, what: str) -> str:
+def shown_html(calls: RoundState, what: str) -> str:
     """Show the calls of a `Plan` or `Round` as a table, in the order of the turn."""
-    rows, closed = _entries(calls, what), calls._state._closed_by
+    rows, closed = _entries(calls, what), calls.closed_by
     title = f"{what} of {calls.toolset.__qualname__}"
     said = f"; {closed}" if closed and what == "Plan" else ""
     head = ("call", "tool and state", "arguments and why")
@@ -45,7 +45,7 @@ def shown_html(calls: SortedCalls, what: str) -> str:
     return as_styles(figure(title, _counts(rows) + said, *content))
 
 
-def shown_rich(calls: SortedCalls, what: str) -> Iterator[tuple[str, object]]:
+def shown_rich(calls: RoundState, what: str) -> Iterator[tuple[str, object]]:
     """Yield the calls of a `Plan` or `Round` by their state."""
     rows = _entries(calls, what)
     yield "toolset", escape_unprintable(calls.toolset.__qualname__)
@@ -66,7 +66,7 @@ def _counts(rows: Iterable[Entry]) -> str:
     return ", ".join(f"{count} {state}" for state, count in counted.items()) or "no calls"
 
 
-def _entries(calls: SortedCalls, what: str) -> list[Entry]:
+def _entries(calls: RoundState, what: str) -> list[Entry]:
     """Say for each call how it stands, what its arguments are, why, and what happened to it."""
     made: list[Entry] = []
     for row in rows_of(calls):

@@ -64,18 +64,18 @@ from ..errors import (
     MisuseError,
     UnresolvedSuspension,
 )
-from .sorted_calls import WAITING, SortedCalls
+from .sorted_calls import WAITING, RoundState
 
 
 def results_of(
-    calls: SortedCalls,
+    state: RoundState,
     answers: Iterable[ResultLike | NotEnded],
     unfinished: Mapping[str, ToolResult] | None = None,
 ) -> tuple[ToolResult, ...]:
     """Find the result of each call of the turn, in its order.
 
     Args:
-        calls: The calls of the round; they are not changed.
+        state: The state of the round.
         answers: The outcomes that were not recorded in the plan.
         unfinished: Results for calls that have none, by call id, if the round is given up: then
             nothing is waited for.
@@ -83,15 +83,14 @@ def results_of(
     Raises:
         CommitError: The results do not answer the calls.
     """
-    state = calls._state
-    lists = calls._sorted
+    lists = state.lists
     is_mixed = (
         lists.handled or lists.rejected or lists.suspended or lists.finished or lists.awaiting
     )
     given: Any = answers
     results: tuple[ToolResult, ...]
     # Nearly every round ends so: its calls were run and nothing else, with their results in order.
-    is_plain = given.__class__ is list and not (is_mixed or state._round.has_retried)
+    is_plain = given.__class__ is list and not (is_mixed or state.call_round.has_retried)
     if is_plain and are_in_order(state.turn.tool_calls, given):
         results = tuple(given)
     else:
@@ -99,22 +98,21 @@ def results_of(
         ended = [*lists.finished, *given]
         waiting = lists.suspended if unfinished is None else ()
         is_open = lists.handled or lists.rejected or lists.awaiting or waiting or unended
-        has_retried = state._round.has_retried
+        has_retried = state.call_round.has_retried
         if not (is_open or has_retried) and are_in_order(state.turn.tool_calls, ended):
             results = tuple(ended)
         else:
-            results = match_results(calls, given, unended, unfinished)
-    if state._owes_after or RegisteredHook.any_after:
-        check_given(calls, given)
+            results = match_results(state, given, unended, unfinished)
+    if state.owes_after or RegisteredHook.any_after:
+        check_given(state, given)
     return results
 
 
-def joined_round(calls: SortedCalls, results: tuple[ToolResult, ...]) -> CommittedRound:
+def joined_round(state: RoundState, results: tuple[ToolResult, ...]) -> CommittedRound:
     """Join the turn with its results, as they go into a transcript."""
-    state = calls._state
-    toolset, inner = calls.toolset, state._round.inner
-    if inner or toolset._caps_results or [1 for call in state._calls if call._is_rewritten]:
-        results = as_model_reads(results, state._calls, toolset, inner)
+    toolset, inner = state.toolset, state.call_round.inner
+    if inner or toolset._caps_results or [1 for call in state.calls if call._is_rewritten]:
+        results = as_model_reads(results, state.calls, toolset, inner)
     return joined(state.turn, results)
 
 
@@ -317,7 +315,7 @@ def are_in_order(calls: Sequence[ToolMetadata], answers: Sequence[Any]) -> bool:
 
 
 def match_results(
-    calls: SortedCalls,
+    state: RoundState,
     given: Sequence[ToolResult],
     suspended: Sequence[NotEnded],
     unfinished: Mapping[str, ToolResult] | None,
@@ -325,7 +323,7 @@ def match_results(
     """Find one result for each call of the turn, in its order.
 
     Args:
-        calls: The calls.
+        state: The state of the round.
         given: The results that the user gives, in any order.
         suspended: The calls that suspended themselves meanwhile.
         unfinished: Results for calls that have none, by call id, if the round is given up.
@@ -336,9 +334,9 @@ def match_results(
     # A result may come from four places: a hook, the plan (`record`), the caller, and for what
     # could not be used the library itself. Each call needs exactly one, and all that is wrong is
     # gathered before anything is raised, so that one look at the error is enough.
-    asked = {call.id: call for call in calls._state.turn.tool_calls}
-    every = calls._current_entries()
-    entries = {id: every[id] for id in asked}
+    asked = {call.id: call for call in state.turn.tool_calls}
+    found = {call.id: state.entry_of(call) for call in state.all_calls()}
+    entries = {id: found[id] for id in asked}
     settled = {id for id, each in entries.items() if each.state in ("handled", "rejected")}
     waiting = {each.call.id for each in suspended if isinstance(each, SuspendedCall)}
     if unfinished is None:
@@ -349,7 +347,7 @@ def match_results(
     answers: list[ToolMetadata | ToolResult] = [each.call.metadata for each in suspended]
     for each in (*answers, *given):
         id = each.id
-        if id in settled and is_refusal(each, calls._any(id)):
+        if id in settled and is_refusal(each, state.find(id)):
             continue
         if id not in asked or id in settled:
             faults.append(ExtraResult(id, each.name, wanted, id in settled))
@@ -359,22 +357,22 @@ def match_results(
             elif id in results or entries[id].state == "finished":
                 faults.append(DuplicateResult(id, asked[id].name))
             elif id not in waiting:  # else it is enough to say that the call waits
-                faults += mismatches(each, asked[id], calls._any(id))
+                faults += mismatches(each, asked[id], state.find(id))
             results.setdefault(id, each)
-    for id, (state, _, value) in entries.items():
-        if state == "finished":
+    for id, (listed, _, value) in entries.items():
+        if listed == "finished":
             results[id] = value
-        elif id in settled or (state == "unusable" and id not in results):
+        elif id in settled or (listed == "unusable" and id not in results):
             results[id] = value.result
         elif unfinished is not None and id in unfinished:
             results.setdefault(id, unfinished[id])
-        if state == "awaiting" and id not in results:
+        if listed == "awaiting" and id not in results:
             faults.append(asking_fault(value))
         elif id in waiting - settled:
             faults.append(UnresolvedSuspension(id, asked[id].name))
         elif id not in results:
-            runs = state == "pending" and value.status is CallStatus.RUNNING
-            faults.append(MissingResult(id, asked[id].name, state == "in_doubt", is_running=runs))
+            runs = listed == "pending" and value.status is CallStatus.RUNNING
+            faults.append(MissingResult(id, asked[id].name, listed == "in_doubt", is_running=runs))
     if faults:
         place = {id: index for index, id in enumerate(asked)}
         raise CommitError(sorted(faults, key=lambda fault: place.get(fault.id, len(place))))
@@ -426,7 +424,7 @@ def _is_of_earlier_try(history: tuple[Step, ...], result: ToolResult) -> bool:
     return any(step.kind in ("ended", "recorded") and step.detail == result for step in earlier)
 
 
-def check_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
+def check_given(state: RoundState, results: Iterable[ToolResult]) -> None:
     """Make sure that after-hooks saw what is given.
 
     If nobody ever registered one, and no saved plan owes one, there is nothing to look for. What
@@ -440,14 +438,14 @@ def check_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
         "if the round is given up, or `plan.discard()` to forget the turn."
     )
     given = {result.id: result for result in results}
-    open_calls = (*calls.pending, *calls.in_doubt)
+    open_calls = (*state.lists.pending, *state.lists.in_doubt)
     answered = {each.id: each for each in open_calls if each.id in given}
-    if calls._state._owes_after and (answered or calls.finished or calls.handled):
+    if state.owes_after and (answered or state.lists.finished or state.lists.handled):
         raise MisuseError(
             "This plan was saved before after-hooks of its hook set had seen all results, and they "
             f"have not seen them since. {remedy}"
         )
-    for _, hook, call in _not_asked(calls, answered):
+    for _, hook, call in _not_asked(state, answered):
         raise MisuseError(
             f"After-hook `{hook.name}` has not seen the result of call {call.id!r} of tool "
             f"`{call.name}`. {remedy}"
@@ -475,25 +473,25 @@ def check_as_left(call: BaseCall, result: ToolResult) -> None:
         )
 
 
-def check_shown(calls: SortedCalls, call_id: str, hooks: object = None) -> None:
+def check_shown(state: RoundState, call_id: str, hooks: object = None) -> None:
     """Make sure that after-hooks saw a call before the call that requested it goes on.
 
     Args:
-        calls: The plan.
+        state: The state of the round.
         call_id: The id of the call.
         hooks: The hooks that will still see it, if any.
 
     Raises:
         MisuseError: One was not; nothing has changed.
     """
-    call = None if call_id not in calls._state._round.inner else calls._call(call_id)
-    if call is None or not (calls._state._owes_after or RegisteredHook.any_after):
+    call = None if call_id not in state.call_round.inner else state.find_decoded(call_id)
+    if call is None or not (state.owes_after or RegisteredHook.any_after):
         return
     own = hooks._hooks_for(call.selector, "after") if isinstance(hooks, HookPlaces) else ()
     later = dict(keyed(own))
-    not_asked = _not_asked(calls, {call_id: call})
+    not_asked = _not_asked(state, {call_id: call})
     owed = [hook for key, hook, of in not_asked if of is call and key not in later]
-    if owed or calls._state._owes_after:
+    if owed or state.owes_after:
         who = f"After-hook `{owed[0].name}` has" if owed else _OF_BEFORE
         raise MisuseError(
             f"{who} not seen the result of call {call_id!r} of tool "
@@ -506,21 +504,25 @@ def check_shown(calls: SortedCalls, call_id: str, hooks: object = None) -> None:
 _OF_BEFORE = "The after-hooks of the hook set that decided before the plan was saved have"
 
 
-def owes_after_hooks(calls: SortedCalls) -> bool:
+def owes_after_hooks(state: RoundState) -> bool:
     """Whether some after-hook of the plan's hook sets has still to see a result, now or later."""
-    if calls._state._owes_after or not RegisteredHook.any_after:
-        return calls._state._owes_after
-    waiting = (*(each.call for each in calls.suspended), *calls.awaiting, *calls.unreviewed)
-    still = {call.id: call for call in (*calls.pending, *calls.in_doubt, *waiting)}
-    return any(True for _ in _not_asked(calls, still))
+    if state.owes_after or not RegisteredHook.any_after:
+        return state.owes_after
+    waiting = (
+        *(each.call for each in state.lists.suspended),
+        *state.lists.awaiting,
+        *state.lists.unreviewed,
+    )
+    still = {call.id: call for call in (*state.lists.pending, *state.lists.in_doubt, *waiting)}
+    return any(True for _ in _not_asked(state, still))
 
 
 def _not_asked(
-    calls: SortedCalls, open_calls: dict[str, AnyToolCall]
+    state: RoundState, open_calls: dict[str, AnyToolCall]
 ) -> Iterator[tuple[str, RegisteredHook, AnyToolCall]]:
     """Find after-hooks that have not seen results of these calls, or of ended ones: with keys."""
-    answered = {c.id: c for c in calls._readable if state_in(c._history) in ("finished", "handled")}
-    for hooks in [*calls._state._hook_sets.values()]:
+    answered = {c.id: c for c in state.decoded if state_in(c._history) in ("finished", "handled")}
+    for hooks in [*state.hook_sets.values()]:
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
                 if not was_asked_after(call, key):
@@ -556,7 +558,7 @@ def ended_within(call: BaseCall, results: Mapping[str, ToolResult]) -> str:
 
 
 def show_results(
-    calls: SortedCalls, hooks: Hooks, answers: Iterable[ResultLike | NotEnded]
+    state: RoundState, hooks: Hooks, answers: Iterable[ResultLike | NotEnded]
 ) -> HookGenerator[list[ToolResult | NotEnded]]:
     """Show results to the after-hooks; see `ToolRoundPlan.apply_after_hooks`.
 
@@ -567,8 +569,8 @@ def show_results(
         raise HookError(f"After-hooks are those of a HookSet, not of {shorten(hooks)}.")
     results, suspended = as_results(answers)
     said: list[AfterSaid] = []
-    answered = list(_answered(calls))
-    open_calls = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
+    answered = list(_answered(state))
+    open_calls = {call.id: call for call in (*state.lists.pending, *state.lists.in_doubt)}
     shown: list[ToolResult | NotEnded] = []
     ends: list[tuple[AnyToolCall, ToolResult]] = []
     for result in results:
@@ -589,9 +591,9 @@ def show_results(
         if stage.may_end and stage.name not in WAITING and result.answers(call):
             call._append("ended", verdict=result.status, detail=result)
     retried = write_said(said)
-    if calls._state._owes_after:  # this stands for the hook set that decided before it was saved
-        calls._note_hooks(hook_set)
-        calls._state._owes_after = False
+    if state.owes_after:  # this stands for the hook set that decided before it was saved
+        state.note_hooks(hook_set)
+        state.owes_after = False
     for call in retried:
         raise LifecycleError(
             f"Call {call.id!r} of tool `{call.name}` was tried again while after-hooks looked at "
@@ -601,10 +603,10 @@ def show_results(
     return [*shown, *suspended]
 
 
-def _answered(calls: SortedCalls) -> Iterator[tuple[AnyToolCall, ToolResult]]:
+def _answered(state: RoundState) -> Iterator[tuple[AnyToolCall, ToolResult]]:
     """Yield each call whose result the plan has, with that: first those that were run."""
-    for state in ("finished", "handled"):
-        for call in calls._readable:
+    for listed in ("finished", "handled"):
+        for call in state.decoded:
             result = result_in(call._history)
-            if state_in(call._history) == state and result is not None:
+            if state_in(call._history) == listed and result is not None:
                 yield call, result

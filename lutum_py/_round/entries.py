@@ -40,7 +40,7 @@ from .plan_json import (
     load_left,
     make_call,
 )
-from .sorted_calls import RoundState, SortedCalls, StoredAs
+from .sorted_calls import RoundState, StoredAs
 
 ROUND: Final = Form("lutum_py.round", 1, "round", PlanError, gave="`plan.round_record()`")
 
@@ -58,10 +58,9 @@ _REQUESTED_WORDS: Final = frozenset({"calls", "trace", "turn", "state", "bytes",
 # Writing.
 
 
-def round_record(calls: SortedCalls) -> dict[str, Any]:
+def round_record(state: RoundState) -> dict[str, Any]:
     """Return the parts of a round that are not steps; see `ToolRoundPlan.round_record`."""
-    state = calls._state
-    call_round = state._round
+    call_round = state.call_round
     data: dict[str, Any] = {
         "format": ROUND.name,
         "version": ROUND.version,
@@ -73,25 +72,25 @@ def round_record(calls: SortedCalls) -> dict[str, Any]:
                 "schema_digest": call.selector.definition.digest,
                 "coerced": list(call.coerced),
             }
-            for call in calls._calls
+            for call in state.calls
         ],
     }
     if call_round.place is not None:
         data["place"] = {"items": call_round.place.length, "digest": call_round.place.digest}
-    if owes_after_hooks(calls):
+    if owes_after_hooks(state):
         data["owes_after"] = True
-    if state._stored is not None:
-        data["stored"] = state._stored._asdict()
+    if state.stored is not None:
+        data["stored"] = state.stored._asdict()
     return _plain(data, "The round")
 
 
 def entries_since(
-    calls: SortedCalls, mark: Mark | None = None
+    state: RoundState, mark: Mark | None = None
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """Return what happened since a mark; see `ToolRoundPlan.entries_since`."""
     found: list[dict[str, Any]] = []
     now: dict[str, int] = {}
-    for call in calls._all():
+    for call in state.all_calls():
         kept = [number for number in range(len(call._entries)) if not _has_moved(call, number)]
         since = 0 if mark is None else mark.get(call.id, 0)
         now[call.id] = len(kept)
@@ -154,7 +153,7 @@ def _plain(data: dict[str, Any], what: str) -> dict[str, Any]:
 
 def open_plan(
     toolset: Any, record: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]
-) -> SortedCalls:
+) -> RoundState:
     """Make a plan of what a store has; see `Toolset.open_plan`."""
     if not is_mapping(record):
         raise MisuseError(
@@ -172,25 +171,23 @@ def open_plan(
     known = {each.get("id", str): each for each in saved.each("calls")}
     reading = _Reading(toolset, call_round, known, entries)
     made = [reading.begin(metadata) for metadata in turn.tool_calls]
-    state = RoundState(turn, call_round, tuple(e for e in made if isinstance(e, AnyToolCall)))
-    state._unread = {each.id: each for each in made if not isinstance(each, AnyToolCall)}
-    calls = SortedCalls(state, toolset)
+    state = RoundState.of(toolset, turn, call_round, made)
     try:
-        reading.add_to(calls)
+        reading.add_to(state)
     except BaseException:
-        state._close("discarded")  # nobody has it
+        state.close("discarded")  # nobody has it
         raise
-    call_round.has_retried = any(s.kind == "retried" for c in calls._all() for s in c._history)
-    state._owes_after, state._is_decided = saved.get("owes_after", bool, False), True
+    call_round.has_retried = any(s.kind == "retried" for c in state.all_calls() for s in c._history)
+    state.owes_after, state.is_decided = saved.get("owes_after", bool, False), True
     stored = saved.inner_or_none("stored")
     if stored is not None:  # its calls run when the store has on record that they start
-        state._stored = StoredAs(
+        state.stored = StoredAs(
             **stored.some(str, "id", "round"), version=stored.get("version", int)
         )
-        call_round.stored_in = f"{state._stored.round}/"
-        for call in calls._readable:
+        call_round.stored_in = f"{state.stored.round}/"
+        for call in state.decoded:
             call._hold()
-    return calls
+    return state
 
 
 def histories_of(
@@ -206,20 +203,19 @@ def histories_of(
         CallRound(),
     )
     reading = _Reading(None, call_round, {}, entries)
-    state = RoundState(turn, call_round)
-    state._close("discarded")  # nobody goes on with it
-    state._unread = {each.id: reading.begin(each) for each in turn.tool_calls}
-    reading.add_to(SortedCalls(state, None))
-    calls = [*state._all()]
+    state = RoundState.of(None, turn, call_round, map(reading.begin, turn.tool_calls))
+    state.close("discarded")  # nobody goes on with it
+    reading.add_to(state)
+    calls = [*state.all_calls()]
     for call in calls:
         if call._stage.name == "running":  # elsewhere, if anywhere
             call._append_all((move("abandoned"),))
     return turn, calls
 
 
-def add_entries(calls: SortedCalls, entries: Iterable[Mapping[str, Any]]) -> None:
+def add_entries(state: RoundState, entries: Iterable[Mapping[str, Any]]) -> None:
     """Take in what happened elsewhere; see `ToolRoundPlan.add_entries`."""
-    _Reading(calls.toolset, calls._state._round, {}, entries).add_to(calls)
+    _Reading(state.toolset, state.call_round, {}, entries).add_to(state)
 
 
 class _Reading:
@@ -283,10 +279,10 @@ class _Reading:
             self.digests[metadata.id] = about.get("schema_digest", str)
         return make_call(self.toolset, self.call_round, metadata, coerced, history)
 
-    def add_to(self, calls: SortedCalls) -> None:
+    def add_to(self, state: RoundState) -> None:
         """Take the entries in: those of a call that waits for others after those of the others."""
         waits = True
-        while of := [call for call in calls._all() if call.id in self.left]:
+        while of := [call for call in state.all_calls() if call.id in self.left]:
             has_moved = [self._add_all(call, waits=waits) for call in of]
             waits = any(has_moved)
         for id in self.left:
@@ -295,7 +291,7 @@ class _Reading:
         inner = sorted(self.call_round.inner.values(), key=lambda each: each._history[0].at)
         if inner:
             self.call_round.inner = {each.id: each for each in inner}
-        for call in calls._readable:
+        for call in state.decoded:
             if call.id in self.digests and state_in(call._history) not in ANSWERED:
                 check_schema(call, self.digests[call.id])
             check_shown(call)

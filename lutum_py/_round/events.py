@@ -38,7 +38,7 @@ from .._text.json import compact_json, cut, size_of
 from .._transcript.assistant import AssistantTurn, ServerToolItem
 from .._transcript.result import ToolResult
 from ..errors import MisuseError
-from .sorted_calls import SortedCalls, outer_of
+from .sorted_calls import RoundState
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,11 @@ class Ancestry(NamedTuple):
     round: CallRound
 
     @classmethod
-    def of(cls, calls: SortedCalls, call_id: str) -> Ancestry:
+    def of(cls, state: RoundState, call_id: str) -> Ancestry:
         """Find what a call of a plan is within."""
-        outer = outer_of(calls, call_id)
-        state = calls._state
-        caller = state._round.callers.get(outer[0].id if outer else call_id)
-        return cls(outer, caller, state.turn, state._round)
+        outer = state.outer_of(call_id)
+        caller = state.call_round.callers.get(outer[0].id if outer else call_id)
+        return cls(outer, caller, state.turn, state.call_round)
 
     def named(self) -> tuple[Ancestor, ...]:
         """Name it all, the outermost first."""
@@ -197,18 +196,18 @@ class CallRow:
         return dumped
 
 
-def rows_of(calls: SortedCalls) -> tuple[CallRow, ...]:
+def rows_of(state: RoundState) -> tuple[CallRow, ...]:
     """Return a row for each call of a round, in the order of the turn."""
-    seen = [(call, call._history) for call in calls._all()]
-    return tuple(row_at(calls, call, history) for call, history in seen)
+    seen = [(call, call._history) for call in state.all_calls()]
+    return tuple(row_at(state, call, history) for call, history in seen)
 
 
-def row_at(calls: SortedCalls, call: BaseCall, history: tuple[Step, ...] | None = None) -> CallRow:
+def row_at(state: RoundState, call: BaseCall, history: tuple[Step, ...] | None = None) -> CallRow:
     """Return the row of one call of a plan, by its history as it is or was."""
     # If the places of secrets cannot be told, as in what does not fit, its size alone is shown.
-    selector, text = calls.toolset._by_name.get(call.name), call.metadata.arguments
+    selector, text = state.toolset._by_name.get(call.name), call.metadata.arguments
     proposed = size_of(text) if selector is None else selector.spec.shown_text(text, fits=False)
-    return row_of(call, history=history, outer=Ancestry.of(calls, call.id), proposed=proposed)
+    return row_of(call, history=history, outer=Ancestry.of(state, call.id), proposed=proposed)
 
 
 def row_of(
@@ -323,25 +322,25 @@ def check_listener(on_event: object) -> None:
     MisuseError.check("A round", "on_event", "a function of an event", on_event, Callable)
 
 
-def tell_decided(calls: SortedCalls, on_event: OnEvent, ids: Container[str]) -> None:
+def tell_decided(state: RoundState, on_event: OnEvent, ids: Container[str]) -> None:
     """Report what was decided about several calls, in the order of the turn."""
-    for call in calls._all():
+    for call in state.all_calls():
         if call.id in ids:
-            row = row_at(calls, call)
+            row = row_at(state, call)
             tell_row(on_event, "suspended" if row.state == "suspended" else "decided", row)
 
 
-def tell_asked(calls: SortedCalls, on_event: OnEvent, by: AnyToolCall) -> None:
+def tell_asked(state: RoundState, on_event: OnEvent, by: AnyToolCall) -> None:
     """Report each call that one requested just now."""
     for each in next(steps_of_kind(by._history, "requested")).detail.calls:
-        tell_row(on_event, "proposed", row_at(calls, each))
+        tell_row(on_event, "proposed", row_at(state, each))
 
 
-def tell_resumed(calls: SortedCalls, decision: Decision, became: object, on_event: OnEvent) -> None:
+def tell_resumed(state: RoundState, decision: Decision, became: object, on_event: OnEvent) -> None:
     """Report a decision that was taken in, if it was not taken in before."""
-    call = None if became is None else calls._call(decision.call_id)
+    call = None if became is None else state.find_decoded(decision.call_id)
     if call is not None:
-        tell_row(on_event, "resumed" if decision.edit is None else "edited", row_at(calls, call))
+        tell_row(on_event, "resumed" if decision.edit is None else "edited", row_at(state, call))
 
 
 def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:

@@ -37,6 +37,7 @@ from .._call.history import (
     result_in,
     state_in,
     steps_of_kind,
+    was_touched,
 )
 from .._call.outcomes import AwaitingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._context.inner import HasConversation, Inner, ToolRequestedCalls
@@ -56,7 +57,8 @@ from ..errors import (
 )
 from .ending import as_model_reads, labelled, with_final_arguments
 from .events import OnEvent, tell_decided
-from .sorted_calls import RoundState, SortedCalls, outer_of
+from .round import ToolRound
+from .sorted_calls import RoundState
 
 MAX_INNER_CALLS: Final = 100
 """Calls that one call may request in all."""
@@ -86,9 +88,10 @@ def asking_call(
     """
     given: Any = asked.calls
     known: dict[str, Any] = {}
-    if isinstance(given, RoundState):  # which a `ToolRound` is
-        known = _known_of(call, given)
-        given._move("requested")
+    if isinstance(given, ToolRound):
+        requested: RoundState = given._state
+        known = _known_of(call, requested)
+        requested.move_elsewhere("requested")
         turn = given.turn
     elif isinstance(given, AssistantTurn):
         turn = given
@@ -115,33 +118,32 @@ def asking_call(
     return AwaitingCall(call, turn, state, session, known, before, _run=run)
 
 
-def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
+def _known_of(call: AnyToolCall, given: RoundState) -> dict[str, Any]:
     """Return what a round knows of its calls already: what is wrong with them, or which tool it is.
 
     Raises:
         MisuseError: One of them was started, or has its result, or the plan has no tool of its
             name.
     """
-    if started := given._shown()._started():
+    if started := [each for each in given.decoded if was_touched(each._history)]:
         raise MisuseError(
             f"Tool `{call.name}` (call {call.id!r}) requests a round of which call "
-            f"{next(iter(started))!r} was started or answered already, so it would be done twice. "
+            f"{started[0].id!r} was started or answered already, so it would be done twice. "
             "Ask for a round as it came."
         )
     # Its model was offered these tools, and could not help it that the plan has none of the name.
     plan: Any = call.selector.toolset or given.toolset
-    for each in given.tool_calls:
+    for each in given.calls:
         if each.name not in plan:
-            given._move("requested")
+            given.move_elsewhere("requested")
             raise MisuseError(
                 f"Tool `{call.name}` (call {call.id!r}) requests a round with a call of "
                 f"`{each.name}`, and {plan.__qualname__}, the toolset of the plan, has no tool of "
                 "that name. Nest in it the toolset that the round was read with, without a "
                 f"prefix: `inner = toolset({given.toolset.__name__}, off=True)`."
             )
-    known: dict[str, Any] = {each.id: each.spec for each in given.tool_calls}
-    known |= {each.metadata.id: each for each in given.recoverable_tool_call_issues}
-    return known | {each.id: each for each in given.answered}
+    unread = {id: each._history[1].detail for id, each in given.unread.items()}
+    return {**{each.id: each.spec for each in given.calls}, **unread}
 
 
 def _items_of(
@@ -249,7 +251,7 @@ def read_within(call: AnyToolCall) -> tuple[AssistantTurn | ToolResult, ...]:
     return (*turns, *labelled(with_final_arguments(results, rewritten), calls))
 
 
-def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
+def ask(state: RoundState, asking: AwaitingCall) -> AwaitingCall | ToolResult:
     """Take in that a call requests others; see `ToolRoundPlan.record`.
 
     Returns:
@@ -260,9 +262,9 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
         LifecycleError: The call is not pending in this plan, has requested this before,
             or has ended since.
     """
-    given, state = asking.call, calls._state
+    given = asking.call
     while True:
-        call = calls._open_call(given, "cannot request others")
+        call = state.open_call(given, "cannot request others")
         since = len(call._entries)
         run = asking._run if call is given else None
         if run is not None and not call._is_in_run(run):
@@ -278,11 +280,11 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
                 f"Call {given.id!r} of tool `{given.name}` is {given.status} by now, so it "
                 "requests no calls any more. Give the plan what it came to last."
             )
-        fault = _too_much(calls, call, len(asking.turn.tool_calls))
+        fault = _too_much(state, call, len(asking.turn.tool_calls))
         if fault is not None:
             return given._fail(fault[1], fault[0], asking._run)
-        made = tuple(_made(calls, call, asking))
-        left = Left(asking.turn, asking.state, asking._session, calls.toolset)
+        made = tuple(_made(state, call, asking))
+        left = Left(asking.turn, asking.state, asking._session, state.toolset)
         requested: Move = move("requested", detail=Ask(made, left, asking._trace))
         first: list[Move] = []
         if call._stage.name == "in_doubt":
@@ -291,8 +293,8 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
         elif call._stage.may_start:
             first = [move("started")]
         if call._append_all((*first, requested), since) is not None:
-            state._round.take_in(made)
-            state._round.trace(call.id, asking._trace)
+            state.call_round.take_in(made)
+            state.call_round.trace(call.id, asking._trace)
             return asking
 
 
@@ -300,15 +302,15 @@ def _times_asked(call: AnyToolCall) -> int:
     return sum(1 for _ in steps_of_kind(call._history, "requested"))
 
 
-def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, str] | None:
+def _too_much(state: RoundState, call: AnyToolCall, count: int) -> tuple[str, str] | None:
     """Return a code and a text if a call may not request so many calls; else None."""
-    depth = len(outer_of(calls, call.id)) + 1
+    depth = len(state.outer_of(call.id)) + 1
     if depth > MAX_DEPTH:
         return "too_deep", (
             f"Calls stand within calls {MAX_DEPTH} deep at most, and call {call.id!r} requests "
             "others there. Call tools directly from here."
         )
-    before = _count_of(calls, call)
+    before = _count_of(state, call)
     if before + count > MAX_INNER_CALLS:
         return "too_many_calls", (
             f"A call requests {MAX_INNER_CALLS} others at most, and call {call.id!r} requested "
@@ -317,16 +319,16 @@ def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, s
     return None
 
 
-def _count_of(calls: SortedCalls, by: AnyToolCall) -> int:
+def _count_of(state: RoundState, by: AnyToolCall) -> int:
     """Count the calls that a call requested."""
-    return sum(each._asked_by == by.id for each in [*calls._state._round.inner.values()])
+    return sum(each._asked_by == by.id for each in [*state.call_round.inner.values()])
 
 
-def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator[BaseCall]:
+def _made(state: RoundState, by: AnyToolCall, asking: AwaitingCall) -> Iterator[BaseCall]:
     """Read what a call requests with the plan's toolset; what cannot be used has its result."""
-    state, toolset = calls._state, calls.toolset
-    taken = {each.id for each in calls._all()}
-    number = _count_of(calls, by)
+    toolset = state.toolset
+    taken = {each.id for each in state.all_calls()}
+    number = _count_of(state, by)
     first = first_entry(time(), by.id)
     not_on_offer = NotOnOffer(toolset, toolset._offer.all, toolset._by_name)
     for sent in asking.turn.tool_calls:
@@ -345,19 +347,19 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator
             ended = not_on_offer.issue(metadata)
         else:
             try:
-                yield selector._decode(metadata, entry=first, call_round=state._round)
+                yield selector._decode(metadata, entry=first, call_round=state.call_round)
                 continue
             except InvalidArgumentsError as error:
                 text = str(error)
                 ended = RecoverableToolCallIssue(metadata, "invalid_arguments", text, error.fields)
-        yield unread_call(metadata, first, ended, state._round)
+        yield unread_call(metadata, first, ended, state.call_round)
 
 
 # Deciding.
 
 
 def decide_asked(
-    calls: SortedCalls,
+    state: RoundState,
     hooks: Hooks,
     on_event: OnEvent | None = None,
     *,
@@ -369,24 +371,24 @@ def decide_asked(
     to after-hooks here, since the awaiting call may see it at once.
 
     Args:
-        calls: A plan.
+        state: The state of the round.
         hooks: The hooks.
         on_event: Is told what was decided about each call.
         by: The call whose requests are meant; by default all of them.
     """
 
     def note(hooks: Hooks) -> None:
-        calls._state._check_open()
-        calls._note_hooks(hooks)
-        calls._state._is_decided = True
+        state.check_open()
+        state.note_hooks(hooks)
+        state.is_decided = True
 
-    asked = [each for each in calls.unreviewed if by is None or each._asked_by == by.id]
+    asked = [each for each in state.lists.unreviewed if by is None or each._asked_by == by.id]
     reviews = yield from review_calls(asked, hooks, note)
     for review in reviews:
         if state_in(review.target._history) == "handled":
             yield from show_to(review.target, result_in(review.target._history), hooks)
     if on_event is not None:
-        tell_decided(calls, on_event, {review.target.id for review in reviews})
+        tell_decided(state, on_event, {review.target.id for review in reviews})
 
 
 def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> HookGenerator[Any]:
@@ -416,16 +418,16 @@ def is_unshown(call: AnyToolCall, hooks: Hooks) -> bool:
 
 
 def settle_within(
-    calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
+    state: RoundState, hooks: Hooks, on_event: OnEvent | None = None
 ) -> HookGenerator[None]:
     """Decide about what was requested, and let after-hooks see what people decided within."""
     hook_set: Any = hooks
     is_set = isinstance(hooks, HookPlaces)
-    if calls._state._owes_after and is_set:  # it stands for that which decided before it was saved
-        calls._note_hooks(hook_set)
-        calls._state._owes_after = False
-    if calls.unreviewed:
-        yield from decide_asked(calls, hooks, on_event)
-    for inner in decoded_calls([*calls._state._round.inner.values()]):
+    if state.owes_after and is_set:  # it stands for that which decided before it was saved
+        state.note_hooks(hook_set)
+        state.owes_after = False
+    if state.lists.unreviewed:
+        yield from decide_asked(state, hooks, on_event)
+    for inner in decoded_calls([*state.call_round.inner.values()]):
         if state_in(inner._history) == "handled":
             yield from show_to(inner, result_in(inner._history), hooks)

@@ -8,7 +8,7 @@ checks first and changes afterwards, so that what fails has changed nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
 
 from .._call.base_call import BaseCall
@@ -22,6 +22,7 @@ from .._call.deciding import (
     settle,
     write_all,
 )
+from .._call.decisions import DecisionRecord, EditRecord, decisions_in, edits_of
 from .._call.history import (
     CONTINUED,
     CallStatus,
@@ -36,8 +37,10 @@ from .._call.history import (
 from .._call.outcomes import (
     AwaitingCall,
     ContinueSuggestion,
+    HandledCall,
     NotEnded,
     RecoverableToolCallIssue,
+    RejectedCall,
     SuspendedCall,
     answer_of,
 )
@@ -67,7 +70,7 @@ from .events import (
     tell_decided,
     tell_resumed,
 )
-from .sorted_calls import SortedCalls, ended_with, unfinished
+from .sorted_calls import RoundState, ended_with, unfinished
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
@@ -78,19 +81,16 @@ T_co = TypeVar("T_co", covariant=True)
 class OpenCalls(Generic[T_co]):
     """Base of a round and of its plans: calls that hooks can review."""
 
-    __slots__ = ()
+    __slots__ = ("_state",)
 
+    _state: RoundState
     if TYPE_CHECKING:
         _WHAT: ClassVar[str]
 
-        @property
-        def recoverable_tool_call_issues(self) -> tuple[RecoverableToolCallIssue, ...]: ...
-
-        def _to_decide(self) -> SortedCalls:
-            """Return a plan in the making, if the round is open."""
-            ...
-
-        def _shown(self) -> SortedCalls: ...
+    @property
+    def recoverable_tool_call_issues(self) -> tuple[RecoverableToolCallIssue, ...]:
+        """Calls that cannot be used, and why."""
+        return self._state.issues
 
     @property
     def continue_suggestion(self) -> ContinueSuggestion | None:
@@ -122,13 +122,14 @@ class OpenCalls(Generic[T_co]):
                 as it was.
             RoundClosedError: The round has ended.
         """
-        calls = self._to_decide()
+        state = self._state
+        state.check_open()
         # If no hook is async the generator ends without yielding anything, and no coroutine is
         # made. At the first awaitable `drive` takes over and runs the rest of the generator.
-        generator = decided(calls, hooks, on_event)
+        generator = decided(state, hooks, on_event)
         for first in generator:
             await drive(generator, first)
-        return as_plan(calls)
+        return ToolRoundPlan(state)
 
     def apply_hooks_sync(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
@@ -138,11 +139,27 @@ class OpenCalls(Generic[T_co]):
         Raises:
             MisuseError: A hook is async; the text names it.
         """
-        calls = self._to_decide()
-        generator = decided(calls, hooks, on_event)
+        state = self._state
+        state.check_open()
+        generator = decided(state, hooks, on_event)
         for first in generator:
             drive_sync(generator, first=first)
-        return as_plan(calls)
+        return ToolRoundPlan(state)
+
+    def __enter__(self) -> Self:
+        """Begin a block at the end of which the round is discarded, if it is still open."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._state.leave()
+
+    def discard(self) -> None:
+        """Close the round and forget the turn: the transcript stays as it is.
+
+        Raises:
+            RoundClosedError: The round has ended.
+        """
+        self._state.discard()
 
     # As of calls, two of them could both end the round.
 
@@ -161,15 +178,15 @@ class OpenCalls(Generic[T_co]):
     def _repr_html_(self) -> str:
         from .display import shown_html
 
-        return shown_html(self._shown(), self._WHAT)
+        return shown_html(self._state, self._WHAT)
 
     def __rich_repr__(self) -> Iterator[tuple[str, object]]:
         from .display import shown_rich
 
-        return shown_rich(self._shown(), self._WHAT)
+        return shown_rich(self._state, self._WHAT)
 
 
-class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
+class ToolRoundPlan(Immutable, OpenCalls[T_co]):
     """Sort the calls of a round by what is to be done about them.
 
     Attributes:
@@ -193,8 +210,85 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     __slots__ = ()
     _WHAT = "Plan"
 
-    if TYPE_CHECKING:
-        toolset: type[T_co]
+    def __init__(self, state: RoundState) -> None:
+        _set_state(self, state)
+
+    @property
+    def toolset(self) -> type[T_co]:
+        """The toolset that the calls were read with."""
+        return self._state.toolset  # type: ignore[no-any-return]
+
+    # The lists.
+
+    @property
+    def pending(self) -> tuple[AnyToolCall, ...]:
+        """Calls that your code runs, in the order of the turn."""
+        return self._state.lists.pending
+
+    @property
+    def in_doubt(self) -> tuple[AnyToolCall, ...]:
+        """Calls that were started before the plan was loaded and have no result.
+
+        They may have had their effects, and refuse to run.
+        """
+        return self._state.lists.in_doubt
+
+    @property
+    def suspended(self) -> tuple[SuspendedCall, ...]:
+        """Calls that wait for a decision."""
+        return self._state.lists.suspended
+
+    @property
+    def awaiting(self) -> tuple[AnyToolCall, ...]:
+        """Calls that requested others, and come back once each of these has its result."""
+        return self._state.lists.awaiting
+
+    @property
+    def unreviewed(self) -> tuple[AnyToolCall, ...]:
+        """Calls that others requested, and that no hooks have reviewed: they cannot run."""
+        return self._state.lists.unreviewed
+
+    @property
+    def finished(self) -> tuple[ToolResult, ...]:
+        """Results that the plan has already, in the order of the turn; see `record`."""
+        return self._state.lists.finished
+
+    @property
+    def handled(self) -> tuple[HandledCall[Any, Any], ...]:
+        """Calls that a hook or gate gave their results."""
+        return self._state.lists.handled
+
+    @property
+    def rejected(self) -> tuple[RejectedCall, ...]:
+        """Calls that a hook or gate rejected."""
+        return self._state.lists.rejected
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every call has its result: none is pending, in doubt, waiting or unreviewed."""
+        lists = self._state.lists
+        return not (lists.pending or lists.in_doubt or lists.suspended or lists.awaiting)
+
+    @property
+    def decisions(self) -> tuple[DecisionRecord, ...]:
+        """What every hook and gate decided, in order."""
+        found = [each for call in self._state.decoded for each in decisions_in(call)]
+        return tuple(record for _, record in sorted(found, key=itemgetter(0)))
+
+    @property
+    def resumed(self) -> Mapping[tuple[str, str], Decision]:
+        """The decisions that were taken in, by call id and decision id."""
+        found = [
+            step for call in self._state.decoded for step in call._history if step.kind == "decided"
+        ]
+        found.sort(key=attrgetter("at"))
+        return {(s.detail.call_id, s.detail.decision_id): s.detail for s in found}
+
+    @property
+    def edits(self) -> tuple[EditRecord, ...]:
+        """What people changed in the arguments of calls, the latest last; see `amend`."""
+        found = [each for call in self._state.decoded for each in edits_of(call)]
+        return tuple(edit for _, edit in sorted(found, key=itemgetter(0)))
 
     @property
     def blocked(self) -> str | None:
@@ -207,7 +301,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     @property
     def closed_by(self) -> str | None:
         """How the round ended, such as `committed` or `handed over`; None while it is open."""
-        return self._state._closed_by
+        return self._state.closed_by
 
     @property
     def calls(self) -> tuple[CallRow, ...]:
@@ -227,7 +321,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             ...         print(row.id, row.tool, row.state, row.arguments)
             c1 refund pending {'order': 'A1', 'cents': 500}
         """
-        return rows_of(self)
+        return rows_of(self._state)
 
     @property
     def steps(self) -> tuple[CallStep, ...]:
@@ -235,7 +329,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
         Steps of the same moment are in the order of the turn.
         """
-        found = [step for row in rows_of(self) for step in row.steps]
+        found = [step for row in rows_of(self._state) for step in row.steps]
         return tuple(sorted(found, key=attrgetter("at")))
 
     def ancestors(self, call_id: str) -> tuple[Ancestor, ...]:
@@ -250,12 +344,12 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             MisuseError: There is no such call.
         """
-        if not isinstance(call_id, str) or self._any(call_id) is None:
+        if not isinstance(call_id, str) or self._state.find(call_id) is None:
             raise MisuseError(
                 f"There is no call {shorten(call_id)} in this plan. `plan.calls` has the ids of "
                 "all calls."
             )
-        return Ancestry.of(self, call_id).named()
+        return Ancestry.of(self._state, call_id).named()
 
     # What may run together.
 
@@ -273,7 +367,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .sorted_calls import Order
 
-        return Order.of(self).by_id()
+        return Order.of(self._state).by_id()
 
     def batches(self) -> list[tuple[AnyToolCall, ...]]:
         """Group the calls: those of one group may run at the same time, one group after the other.
@@ -302,17 +396,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .sorted_calls import Order
 
-        order = Order.of(self)
+        order = Order.of(self._state)
         return [tuple(order.calls[at] for at in group) for group in order.batches()]
 
     # Deciding.
-
-    def _to_decide(self) -> SortedCalls:
-        self._state._check_open()
-        return self
-
-    def _shown(self) -> SortedCalls:
-        return self
 
     @overload
     async def apply_after_hooks(
@@ -341,8 +428,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             HookError: A hook raised, or returned the result of another call.
             LifecycleError: A call was tried again meanwhile; what was said about others counts.
         """
-        self._state._check_open()
-        return await drive(show_results(self, hooks, results))
+        self._state.check_open()
+        return await drive(show_results(self._state, hooks, results))
 
     @overload
     def apply_after_hooks_sync(
@@ -356,8 +443,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self, hooks: Hooks, results: Iterable[ResultLike | NotEnded] = ()
     ) -> Any:
         """Do as `apply_after_hooks` does, with sync after-hooks only."""
-        self._state._check_open()
-        return drive_sync(show_results(self, hooks, results))
+        self._state.check_open()
+        return drive_sync(show_results(self._state, hooks, results))
 
     # Running elsewhere.
 
@@ -391,9 +478,9 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             ...     print(plan.resolve().results[0].output)
             3
         """
-        self._state._check_open()
+        self._state.check_open()
         call = self._pending_call(call_id, "handed out")
-        held, call._round = call._round, self._state._round
+        held, call._round = call._round, self._state.call_round
         try:
             if call._stage.name == "in_doubt" and call.selector.definition.idempotent:
                 call._append("retried", verdict=CONTINUED)
@@ -419,15 +506,15 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             LifecycleError: There is no such call, or it is not running.
             RoundClosedError: The round has ended.
         """
-        self._state._check_open()
+        self._state.check_open()
         self._pending_call(call_id, "abandoned")._append("abandoned")
 
     def _pending_call(self, call_id: str, what: str) -> AnyToolCall:
-        call = self._call(call_id)
+        call = self._state.find_decoded(call_id)
         if call is None:
             raise LifecycleError(
                 f"Call {shorten(call_id)} cannot be {what}: it is not pending in this plan. "
-                f"Pending: {[each.id for each in self.pending]}."
+                f"Pending: {[each.id for each in self._state.lists.pending]}."
             )
         return call
 
@@ -460,8 +547,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .record import record
 
-        self._state._check_open()
-        record(self, outcome)
+        self._state.check_open()
+        record(self._state, outcome)
 
     async def settle(
         self, outcome: ResultLike | NotEnded, hooks: Hooks, /
@@ -508,8 +595,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .record import settle
 
-        self._state._check_open()
-        return await drive(settle(self, outcome, hooks))
+        self._state.check_open()
+        return await drive(settle(self._state, outcome, hooks))
 
     def settle_sync(self, outcome: ResultLike | NotEnded, hooks: Hooks, /) -> ToolResult | NotEnded:
         """Do as `settle` does, with sync hooks only.
@@ -519,8 +606,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .record import settle
 
-        self._state._check_open()
-        return drive_sync(settle(self, outcome, hooks))
+        self._state.check_open()
+        return drive_sync(settle(self._state, outcome, hooks))
 
     def suspend(self, outcome: SuspendedCall, /) -> None:
         """Give the plan a call that suspended itself while it was run.
@@ -532,8 +619,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .record import suspend
 
-        self._state._check_open()
-        suspend(self, outcome)
+        self._state.check_open()
+        suspend(self._state, outcome)
 
     def resume(
         self, decision: Decision, /, *, on_event: OnEvent | None = None
@@ -558,12 +645,12 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .resume import resume
 
-        self._state._check_open()
+        self._state.check_open()
         if on_event is not None:
             check_listener(on_event)
-        became = resume(self, decision)
+        became = resume(self._state, decision)
         if on_event is not None:
-            tell_resumed(self, decision, became, on_event)
+            tell_resumed(self._state, decision, became, on_event)
         return became
 
     async def amend(
@@ -594,12 +681,12 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .resume import amend
 
-        self._state._check_open()
+        self._state.check_open()
         if on_event is not None:
             check_listener(on_event)
-        became = await drive(amend(self, decision, hooks))
+        became = await drive(amend(self._state, decision, hooks))
         if on_event is not None:
-            tell_resumed(self, decision, became, on_event)
+            tell_resumed(self._state, decision, became, on_event)
         return became
 
     def amend_sync(
@@ -612,23 +699,15 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .resume import amend
 
-        self._state._check_open()
+        self._state.check_open()
         if on_event is not None:
             check_listener(on_event)
-        became = drive_sync(amend(self, decision, hooks))
+        became = drive_sync(amend(self._state, decision, hooks))
         if on_event is not None:
-            tell_resumed(self, decision, became, on_event)
+            tell_resumed(self._state, decision, became, on_event)
         return became
 
     # Ending.
-
-    def __enter__(self) -> Self:
-        """Begin a block at the end of which the plan is discarded, if it is still open."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._state._closed_by is None:
-            self._state._leave(self._started())
 
     def resolve(self, results: Iterable[ResultLike | NotEnded] = ()) -> CommittedRound:
         """Close the round without a transcript, and return the turn with its results.
@@ -641,12 +720,12 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
                 changed, and the plan can be used again.
             RoundClosedError: The round has ended.
         """
-        self._state._check_open()
+        self._state.check_open()
         return self._end(results, "resolved")
 
     def _end(self, results: Iterable[ResultLike | NotEnded], how: str) -> CommittedRound:
-        found = results_of(self, results)
-        committed = joined_round(self, found)
+        found = results_of(self._state, results)
+        committed = joined_round(self._state, found)
         ends = {result.id: result for result in found}
 
         def moves(call: BaseCall) -> list[Move]:
@@ -656,7 +735,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
                 result = unfinished(call, was_begun(call._history), why)
             return [*call._changes_unstarted(), *ended_with(call, result)]
 
-        self._state._end_open(how, moves)
+        self._state.end_open(how, moves)
         return committed
 
     def commit(
@@ -676,9 +755,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             RoundClosedError: The round has ended.
         """
         transcript, state = transcript_of(target), self._state
-        if state._round.closed_by is not None:
-            state._check_open()
-        state._check_place(transcript)
+        state.check_open()
+        state.check_place(transcript)
         committed = self._end(results, "committed")
         transcript.append_round(committed)
         return committed
@@ -708,11 +786,11 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             RoundClosedError: The round has ended.
         """
         transcript = transcript_of(target)
-        self._state._check_open()
-        self._state._check_place(transcript)
+        self._state.check_open()
+        self._state.check_place(transcript)
         given, unended = as_results(results)  # an iterator may still run some of the calls
         # What is wrong is raised before anything has changed.
-        lists = self._sorted
+        lists = self._state.lists
         waiting = (*(each.call for each in lists.suspended), *lists.awaiting)
         given_up = (*lists.pending, *lists.in_doubt, *waiting)
         found = self._given_up(reason, [*given, *unended], given_up)
@@ -728,7 +806,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             )
             return ended_with(call, result)
 
-        self._state._end_open("aborted", moves)
+        self._state.end_open("aborted", moves)
         ends: dict[str, ToolResult] = {}
         for call in given_up:
             result = answer_of(call) or known.get(call.id)
@@ -738,7 +816,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             if result is not None:
                 ends[call.id] = result
         ended = tuple([ends.get(each.id, each) for each in found])
-        committed = joined_round(self, ended)
+        committed = joined_round(self._state, ended)
         transcript.append_round(committed)
         return committed
 
@@ -764,7 +842,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             elif outcome.was_started and outcome.call.metadata in own:
                 started.add(outcome.call.id)  # has no result, but it was started
         within: dict[str, ToolResult] = {}
-        if inner := self._state._round.inner:
+        if inner := self._state.call_round.inner:
             results, _ = as_results(finished)
             within = {each.id: each for each in results if each.id in inner}
             finished = [each for each in results if each.id not in inner]
@@ -772,15 +850,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             call.id: unfinished(call, call.id in started, reason, ended_within(call, within))
             for call in given_up
         }
-        return results_of(self, finished, unfinished=filled)
-
-    def discard(self) -> None:
-        """Close the round and forget the turn: the transcript stays as it is.
-
-        Raises:
-            RoundClosedError: The round has ended.
-        """
-        self._state._discard()
+        return results_of(self._state, finished, unfinished=filled)
 
     # For a store of your own.
 
@@ -814,7 +884,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .entries import round_record
 
-        return round_record(self)
+        return round_record(self._state)
 
     def entries_since(
         self, mark: Mapping[str, int] | None = None
@@ -834,7 +904,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .entries import entries_since
 
-        return entries_since(self, mark)
+        return entries_since(self._state, mark)
 
     def add_entries(self, entries: Iterable[Mapping[str, Any]]) -> None:
         """Take in what happened to the calls elsewhere, as another plan's `entries_since` gave it.
@@ -852,8 +922,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .entries import add_entries
 
-        self._state._check_open()
-        add_entries(self, entries)
+        self._state.check_open()
+        add_entries(self._state, entries)
 
     def hand_over(self) -> None:
         """Close the plan here, because it continues elsewhere.
@@ -866,8 +936,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .plan_json import move_on
 
-        self._state._check_open()
-        move_on(self, "handed over")
+        self._state.check_open()
+        move_on(self._state, "handed over")
 
     def dump_json(self, *, key: bytes | None = None, binding: str | None = None) -> str:
         """Save the plan as text, and close the round here; `AppTools.load_plan(text)` loads it.
@@ -885,8 +955,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .plan_json import dump_plan, hand_over
 
-        self._state._check_open()
-        return hand_over(self, "dumped", lambda: dump_plan(self, key, binding))
+        self._state.check_open()
+        return hand_over(self._state, "dumped", lambda: dump_plan(self._state, key, binding))
 
     def __repr__(self) -> str:
         counts = ", ".join(
@@ -896,7 +966,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         )
         issues = len(self.recoverable_tool_call_issues)
         unusable = f", {issues} unusable" if issues else ""
-        closed = f", {self._state._closed_by}" if self._state._closed_by else ""
+        closed = f", {self._state.closed_by}" if self._state.closed_by else ""
         return f"<plan of {self.toolset.__qualname__}: {counts}{unusable}{closed}>"
 
 
@@ -912,17 +982,11 @@ def _answers(call: BaseCall) -> dict[str, ToolResult]:
 _STARTED = (CallStatus.SUSPENDED, CallStatus.FAILED, CallStatus.SUCCEEDED)
 
 
-def as_plan(calls: SortedCalls) -> ToolRoundPlan[Any]:
-    """Make a plan of sorted calls: from here on only its own methods change it."""
-    made: Any = calls
-    if made.__class__ is not ToolRoundPlan:
-        made.__class__ = ToolRoundPlan
-    plan: ToolRoundPlan[Any] = made
-    return plan
+_set_state: Any = vars(OpenCalls)["_state"].__set__
 
 
 def decided(
-    calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
+    state: RoundState, hooks: Hooks, on_event: OnEvent | None = None
 ) -> HookGenerator[None]:
     """Let hooks review the pending calls, and sort those.
 
@@ -931,20 +995,19 @@ def decided(
     """
     if on_event is not None:
         check_listener(on_event)
-    state = calls._state
-    was_decided = state._is_decided
-    if inner := state._round.inner:
+    was_decided = state.is_decided
+    if inner := state.call_round.inner:
         from .inner import decide_asked
 
-        if calls.unreviewed:
-            yield from decide_asked(calls, hooks, on_event)
+        if state.lists.unreviewed:
+            yield from decide_asked(state, hooks, on_event)
             return
     # A call that comes back from others has started, and is not reviewed again.
-    asked = [call for call in calls._readable if call._stage.may_ask]
+    asked = [call for call in state.decoded if call._stage.may_ask]
     if not asked:  # else asking about the first call finds it
-        check_related(hooks, calls.toolset)
-    reviews = yield from review_calls(asked, hooks, calls._note_hooks)
-    state._is_decided = True
+        check_related(hooks, state.toolset)
+    reviews = yield from review_calls(asked, hooks, state.note_hooks)
+    state.is_decided = True
     for review in reviews if inner else ():
         if review.target.id in inner and state_in(review.target._history) == "handled":
             from .inner import show_to
@@ -953,19 +1016,19 @@ def decided(
     if on_event is not None:
         ids = {review.target.id for review in reviews}
         if not was_decided:
-            ids.update(issue.metadata.id for issue in calls.recoverable_tool_call_issues)
-        tell_decided(calls, on_event, ids)
+            ids.update(issue.metadata.id for issue in state.issues)
+        tell_decided(state, on_event, ids)
 
 
-def unasked(calls: SortedCalls) -> HookGenerator[ToolRoundPlan[Any]]:
+def unasked(state: RoundState) -> HookGenerator[ToolRoundPlan[Any]]:
     """Make a plan without hooks: rules and approvals that are declared still count."""
     reviews = [
         begin(call)
-        for call in calls.pending
+        for call in state.lists.pending
         if call.selector.needs_review and call._stage.may_ask and not call._is_ruled
     ]
     for review in reviews:
         yield from ask_declared(review)
         settle(review)
     write_all(reviews)
-    return as_plan(calls)
+    return ToolRoundPlan(state)

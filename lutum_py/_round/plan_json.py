@@ -70,7 +70,7 @@ from .._transcript.transcript_json import dump_turn, load_turn
 from ..errors import FieldIssue, PlanError, ToolInputError, UnknownToolError
 from .ending import owes_after_hooks
 from .inner import Ask, Left
-from .sorted_calls import RoundState, SortedCalls
+from .sorted_calls import RoundState
 
 
 class _Row(NamedTuple):
@@ -366,12 +366,12 @@ _ASK_WORDS: Final = frozenset({"call", "ids", "trace", "turn", "state", "bytes",
 
 
 def dump_plan(
-    calls: SortedCalls, key: bytes | None, binding: str | None, *, is_keyed: bool = False
+    state: RoundState, key: bytes | None, binding: str | None, *, is_keyed: bool = False
 ) -> str:
     """Encode a plan.
 
     Args:
-        calls: The plan.
+        state: The state of the round.
         key: The key to seal it with, if any.
         binding: What it belongs to, if that is to be said.
         is_keyed: Whether the caller seals the text with a key.
@@ -381,9 +381,9 @@ def dump_plan(
             waits and the plan was not told, or a tool left bytes and there is no key.
     """
     check_key(key, binding)
-    now, state = time(), calls._state
-    call_round = state._round
-    check_told(calls)
+    now = time()
+    call_round = state.call_round
+    check_told(state)
     data: dict[str, Any] = {
         "format": PLAN.name,
         "version": PLAN.version,
@@ -392,20 +392,20 @@ def dump_plan(
         "turn": dump_turn(state.turn),
     }
     try:
-        data["calls"] = [_dump_entry(call, now) for call in calls._all()]
-        if sum(not call._stage.is_end for call in calls._all()) > 1:
+        data["calls"] = [_dump_entry(call, now) for call in state.all_calls()]
+        if sum(not call._stage.is_end for call in state.all_calls()) > 1:
             # For whoever looks at the text without the tools, which alone say what a call accesses.
             from .sorted_calls import Order
 
-            waits = Order.of(calls).by_id()
+            waits = Order.of(state).by_id()
             for entry in data["calls"]:
                 if waits.get(entry["id"]):
                     entry["waits_for"] = list(waits[entry["id"]])
-        if state._round.inner:
-            data["inner"] = _dump_inner(calls)
+        if state.call_round.inner:
+            data["inner"] = _dump_inner(state)
         if call_round.place is not None:
             data["place"] = {"items": call_round.place.length, "digest": call_round.place.digest}
-        if owes_after_hooks(calls):
+        if owes_after_hooks(state):
             data["owes_after"] = True
         # Sealed as it will be read again: JSON knows fewer types than Python.
         data = json.loads(dump_saved(data, PlanError, "The plan"))
@@ -451,11 +451,11 @@ def saved_history(call: BaseCall) -> tuple[Step, ...]:
 _OPEN: Final = ("pending", "in_doubt")
 
 
-def hand_over(calls: SortedCalls, how: str, dump: Callable[[], str]) -> str:
+def hand_over(state: RoundState, how: str, dump: Callable[[], str]) -> str:
     """Save a plan, and let no call of it start here any more.
 
     Args:
-        calls: The plan.
+        state: The state of the round.
         how: How the round is closed.
         dump: Makes the text.
 
@@ -465,22 +465,22 @@ def hand_over(calls: SortedCalls, how: str, dump: Callable[[], str]) -> str:
     Raises:
         PlanError: It cannot be saved. Nothing changed.
     """
-    before = lengths_of(calls)
+    before = lengths_of(state)
     text = dump()
-    move_on(calls, how)
+    move_on(state, how)
     # What happened while the text was made is in it only if it is made once more.
-    return text if lengths_of(calls) == before else dump()
+    return text if lengths_of(state) == before else dump()
 
 
-def lengths_of(calls: SortedCalls) -> list[int]:
+def lengths_of(state: RoundState) -> list[int]:
     """Count what happened to each call of a plan, but for that it moved."""
     return [
         sum(entries[at][4][-1][0] != "moved" for at in range(len(entries)))
-        for entries in (call._entries for call in calls._all())
+        for entries in (call._entries for call in state.all_calls())
     ]
 
 
-def move_on(calls: SortedCalls, how: str) -> None:
+def move_on(state: RoundState, how: str) -> None:
     """Close a plan, since its calls go on elsewhere.
 
     An outcome that was not recorded yet is recorded here: nobody can do so once the plan is closed.
@@ -490,8 +490,8 @@ def move_on(calls: SortedCalls, how: str) -> None:
         told = (move("recorded", verdict="suspended"),) if _is_untold(call) else ()
         return (*told, move("moved", verdict=how))
 
-    calls._state._end_open(how, moves)
-    for call in calls._all():
+    state.end_open(how, moves)
+    for call in state.all_calls():
         while call._stage.is_end and _is_untold(call):
             since = len(call._entries)
             result = result_in(call._history) or ended_result(call)
@@ -499,13 +499,13 @@ def move_on(calls: SortedCalls, how: str) -> None:
             call._append_all((recorded,), since)
 
 
-def check_told(calls: SortedCalls) -> None:
+def check_told(state: RoundState) -> None:
     """Refuse to save a plan of which a call has ended that was not recorded.
 
     Raises:
         PlanError: There is one.
     """
-    for call in calls._all():
+    for call in state.all_calls():
         if _is_untold(call):
             was = "was in doubt, is" if state_in(call._history) == "in_doubt" else "is"
             raise PlanError(
@@ -524,17 +524,17 @@ def _is_untold(call: BaseCall) -> bool:
 # What calls requested is beside the histories: which calls, and each time that one requested some.
 
 
-def _dump_inner(calls: SortedCalls) -> dict[str, Any]:
+def _dump_inner(state: RoundState) -> dict[str, Any]:
     """Save what the calls of a round requested."""
     asks: list[dict[str, Any]] = []
-    for call in calls._all():
+    for call in state.all_calls():
         mine = [step.detail for step in call._history if step.kind == "requested"]
         for ask in mine:
             trace = {} if ask.trace is None else {"trace": ask.trace}
             asks.append({"call": call.id, "ids": list(ask.ids), **trace})
         if mine and not call._stage.is_end:
             asks[-1] |= dump_left(mine[-1].left)
-    inner = [*calls._state._round.inner.values()]
+    inner = [*state.call_round.inner.values()]
     return {"calls": [dump_metadata(each.metadata) for each in inner], "requested": asks}
 
 
@@ -725,7 +725,7 @@ def load_plan(
     binding: str | None,
     *,
     is_keyed: bool = False,
-) -> SortedCalls:
+) -> RoundState:
     """Read what `dump_plan` gave, and open it as a round again.
 
     Args:
@@ -752,11 +752,8 @@ def load_plan(
         check_bytes(each.data for each in saved.inner("inner").each("requested"))
     every = [call for call, _ in read]
     asked, inner = every[: len(turn.tool_calls)], every[len(turn.tool_calls) :]
-    calls = tuple([call for call in asked if isinstance(call, AnyToolCall)])
     # Opened last: what fails before leaves no open round behind.
-    state = RoundState(turn, call_round, calls)
-    state._unread = {call.id: call for call in asked if not isinstance(call, AnyToolCall)}
-    made = SortedCalls(state, toolset)
+    state = RoundState.of(toolset, turn, call_round, asked)
     call_round.has_retried = any(step.kind == "retried" for call in every for step in call._history)
     if inner:
         call_round.take_in(inner)
@@ -764,8 +761,8 @@ def load_plan(
             for step in call._history:
                 if step.kind == "requested":
                     call_round.trace(call.id, step.detail.trace)
-    state._owes_after, state._is_decided = owes_after, True
-    return made
+    state.owes_after, state.is_decided = owes_after, True
+    return state
 
 
 def _load_call(

@@ -45,14 +45,14 @@ from .ending import (
     show_results,
 )
 from .inner import ask, decide_asked
-from .sorted_calls import SortedCalls
+from .sorted_calls import RoundState
 
 
-def record(calls: SortedCalls, outcome: ResultLike | NotEnded, run: int | None = None) -> bool:
+def record(state: RoundState, outcome: ResultLike | NotEnded, run: int | None = None) -> bool:
     """Take in one outcome; see `ToolRoundPlan.record`.
 
     Args:
-        calls: The plan.
+        state: The state of the round.
         outcome: The outcome.
         run: The number of the run that it is of, if that is known.
 
@@ -60,25 +60,25 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded, run: int | None =
         Whether it is still that of the call; not if the call was started again since.
     """
     if isinstance(outcome, SuspendedCall):
-        suspend(calls, outcome)
+        suspend(state, outcome)
         return True
     if isinstance(outcome, AwaitingCall):
-        asked = ask(calls, outcome)
+        asked = ask(state, outcome)
         if asked is outcome:
             return True
         outcome = asked  # it asked for too much
     ((result,), _) = as_results([outcome])
     while True:
-        call = calls._any(result.id)
+        call = state.find(result.id)
         since = 0 if call is None else len(call._entries)
         if call is not None and run is not None and call._last[1] != run:
             return False
-        if calls._state._round.inner:
-            check_shown(calls, result.id)
+        if state.call_round.inner:
+            check_shown(state, result.id)
         told = None if call is None else recorded_in(call._history)
         if is_refusal(result, call) or (told is not None and told.detail == result):
             return True  # it is here already
-        if faults := _faults(calls, result, call):
+        if faults := _faults(state, result, call):
             raise CommitError(faults)
         assert call is not None
         history = call._history
@@ -97,23 +97,23 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded, run: int | None =
 
 
 def settle(
-    calls: SortedCalls, outcome: ResultLike | NotEnded, hooks: Hooks
+    state: RoundState, outcome: ResultLike | NotEnded, hooks: Hooks
 ) -> HookGenerator[ToolResult | NotEnded]:
     """Show an outcome to after-hooks, take it in, and review what was requested."""
     results, waits = as_results([outcome])
     settled: ToolResult | NotEnded = [*results, *waits][0]
     for result in results:  # so that a hook sees a call that has ended
-        call = calls._any(result.id)
-        if faults := _faults(calls, result, call):
+        call = state.find(result.id)
+        if faults := _faults(state, result, call):
             raise CommitError(faults)
         if call is not None and call._stage.may_end:
             call._append("ended", verdict=result.status, detail=result)
     hook_set: object = hooks
     if isinstance(hook_set, HookPlaces):
-        (settled,) = yield from show_results(calls, hooks, [settled])
-    record(calls, settled)
-    if calls.unreviewed:
-        yield from decide_asked(calls, hooks)
+        (settled,) = yield from show_results(state, hooks, [settled])
+    record(state, settled)
+    if state.lists.unreviewed:
+        yield from decide_asked(state, hooks)
     return settled
 
 
@@ -126,29 +126,29 @@ def _status_of(history: tuple[Step, ...]) -> str | None:
     return settled_by(history).verdict
 
 
-def _faults(calls: SortedCalls, result: ToolResult, call: BaseCall | None) -> list[CommitFault]:
+def _faults(state: RoundState, result: ToolResult, call: BaseCall | None) -> list[CommitFault]:
     """Say why a result cannot be taken in."""
     id, name = result.id, result.name
-    state = None
+    listed = None
     if call is not None:
         history = call._history
-        state = "suspended" if history[-1].stage.name == "suspended" else state_in(history)
-    if state == "awaiting" and call is not None:
+        listed = "suspended" if history[-1].stage.name == "suspended" else state_in(history)
+    if listed == "awaiting" and call is not None:
         return [asking_fault(call)]
-    if state == "finished":
+    if listed == "finished":
         return [DuplicateResult(id, name)]
-    if state == "suspended":
+    if listed == "suspended":
         return [UnresolvedSuspension(id, name)]
     # The rejection of an unusable call can be replaced, but not if another call asked for it: that
     # one may have seen it by now.
-    is_seen = state == "unusable" and call is not None and call._asked_by is not None
-    if call is None or is_seen or state in ("handled", "rejected"):
-        waiting = tuple(each.id for each in (*calls.pending, *calls.in_doubt))
-        return [ExtraResult(id, name, waiting, state is not None)]
+    is_seen = listed == "unusable" and call is not None and call._asked_by is not None
+    if call is None or is_seen or listed in ("handled", "rejected"):
+        waiting = tuple(each.id for each in (*state.lists.pending, *state.lists.in_doubt))
+        return [ExtraResult(id, name, waiting, listed is not None)]
     return mismatches(result, call.metadata, call)
 
 
-def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
+def suspend(state: RoundState, outcome: SuspendedCall) -> None:
     """Let an open call of a plan wait; see `ToolRoundPlan.suspend`."""
     if not isinstance(outcome, SuspendedCall):
         raise MisuseError(
@@ -157,7 +157,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
         )
     given = outcome.call
     while True:
-        call = calls._open_call(given, "cannot be suspended")
+        call = state.open_call(given, "cannot be suspended")
         since = len(call._entries)
         status = given.status
         if status is not CallStatus.SUSPENDED:

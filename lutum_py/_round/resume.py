@@ -29,12 +29,12 @@ from .._text.escaping import escape_unprintable
 from .._text.json import canonical_json, compact_json, is_array, is_object, shorten
 from .._transcript.result import ToolResult, make_result
 from ..errors import MisuseError, ResumeError, ToolOutputError
-from .sorted_calls import SortedCalls
+from .sorted_calls import RoundState
 
 
-def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
+def resume(state: RoundState, decision: Decision) -> HookOutcome | None:
     """Decide about one suspended call of a plan; see `ToolRoundPlan.resume`."""
-    waiting = _asked(calls, decision)
+    waiting = _asked(state, decision)
     if waiting is None:
         return None
     call, wait = waiting.call, wait_of(waiting.call._history)
@@ -56,18 +56,18 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
         moves.append(move("ended", by=by, phase="decision", verdict="cancelled", reason=why))
     elif as_output is not None:
         moves.append(move("ended", by=by, phase="decision", verdict="success", detail=as_output))
-    _take(calls, decision, wait, call, moves)
-    became: HookOutcome = calls._state._place_of(call).value
+    _take(state, decision, wait, call, moves)
+    became: HookOutcome = state.entry_of(call).value
     return became
 
 
 def _take(
-    calls: SortedCalls, decision: Decision, wait: Step | None, call: AnyToolCall, moves: list[Move]
+    state: RoundState, decision: Decision, wait: Step | None, call: AnyToolCall, moves: list[Move]
 ) -> int:
     """Write what a decision does, if the call still waits for the same."""
     while True:
         since = len(call._entries)
-        _find(calls, decision, wait)
+        _find(state, decision, wait)
         number = call._append_all(tuple(moves), since)
         if number is not None:
             return number
@@ -89,40 +89,40 @@ def check_decision(decision: object) -> None:
         )
 
 
-def _asked(calls: SortedCalls, decision: Decision) -> SuspendedCall | None:
+def _asked(state: RoundState, decision: Decision) -> SuspendedCall | None:
     """Find the call that a decision is about; None if it was taken in before.
 
     Raises:
         ResumeError: The decision is about no call that waits, or does not fit it.
     """
     check_decision(decision)
-    call = calls._call(decision.call_id)
+    call = state.find_decoded(decision.call_id)
     taken_in = () if call is None else [s.detail for s in steps_of_kind(call._history, "decided")]
     if any(each is not None and each.decision_id == decision.decision_id for each in taken_in):
         return None
-    waiting = _find(calls, decision)
-    for fault in _faults(calls, waiting, decision):
+    waiting = _find(state, decision)
+    for fault in _faults(state, waiting, decision):
         raise ResumeError(f"Decision {decision.decision_id!r} {fault}")
     return waiting
 
 
-def _find(calls: SortedCalls, decision: Decision, wait: Step | None = None) -> SuspendedCall:
+def _find(state: RoundState, decision: Decision, wait: Step | None = None) -> SuspendedCall:
     """Find the call that a decision is about: it still waits, and for the same.
 
     Args:
-        calls: The plan.
+        state: The state of the round.
         decision: The decision.
         wait: The step by which it waited before anything else was looked at. Not the ticket: a tool
             may ask twice with the same one.
     """
-    found = calls._call(decision.call_id)
-    waiting = None if found is None else calls._state._place_of(found).value
+    found = state.find_decoded(decision.call_id)
+    waiting = None if found is None else state.entry_of(found).value
     # One that waits may have been given up by `call.reject`, which no plan is told about.
     if not isinstance(waiting, SuspendedCall) or waiting.call._stage.name != "suspended":
-        call = calls._call(decision.call_id)
+        call = state.find_decoded(decision.call_id)
         was_decided = call is not None and any(steps_of_kind(call._history, "decided"))
         why = ", because it was decided on already" if was_decided else ""
-        suspended = [each.call.id for each in calls.suspended]
+        suspended = [each.call.id for each in state.lists.suspended]
         others = "No call of this plan waits for a decision."
         if suspended:
             others = f"Suspended: {suspended}. Pass a decision for one of these."
@@ -142,7 +142,7 @@ _MASKED = f'"{MASK}"'
 _AGAIN = "Show the call as it is now, and ask again."
 
 
-def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> Iterator[str]:
+def _faults(state: RoundState, waiting: SuspendedCall, decision: Decision) -> Iterator[str]:
     """Explain why a decision is not about the call as it is, or not about its ticket."""
     call, ticket, result = waiting.call, waiting.ticket, decision.result
     named = f"call {call.id!r} of tool `{call.name}`"
@@ -169,7 +169,7 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
         )
     # Ids of calls and tickets may be the same in two conversations, since some providers number the
     # calls of a turn. The name of the round tells such decisions apart, if both sides know it.
-    stored = calls._state._stored
+    stored = state.stored
     known = {call._round.requested_in, None if stored is None else stored.round} - {None}
     if decision.requested_in is not None and known and decision.requested_in not in known:
         yield (
@@ -224,21 +224,19 @@ def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, ToolRes
 # Edits.
 
 
-def amend(
-    calls: SortedCalls, decision: Decision, hooks: Hooks
-) -> HookGenerator[HookOutcome | None]:
+def amend(state: RoundState, decision: Decision, hooks: Hooks) -> HookGenerator[HookOutcome | None]:
     """Decide about one suspended call with other arguments; see `ToolRoundPlan.amend`."""
     check_decision(decision)
     if decision.edit is None:
-        return resume(calls, decision)
-    waiting = _asked(calls, decision)
+        return resume(state, decision)
+    waiting = _asked(state, decision)
     if waiting is None:
         return None
-    state, call, wait = calls._state, waiting.call, wait_of(waiting.call._history)
+    call, wait = waiting.call, wait_of(waiting.call._history)
     # Hooks are shown a draft. So nothing of the edit is in a history before it is taken in, and a
     # `cancel` that comes while a hook is awaited finds the call as it was, waiting.
     review = _edited(waiting, wait, decision, decision.edit)
-    if state._amending.setdefault(call.id, review) is not review:  # one of two threads has it
+    if state.amending.setdefault(call.id, review) is not review:  # one of two threads has it
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes while an edit of call {call.id!r} of tool "
             f"`{call.name}` is with the hooks. Deliver it again once that one is through."
@@ -246,15 +244,15 @@ def amend(
     try:
         yield from review_all([review], hooks)
     finally:
-        del state._amending[call.id]
-    state._check_open()
-    calls._note_hooks(hooks)
+        del state.amending[call.id]
+    state.check_open()
+    state.note_hooks(hooks)
     if review.call is call:  # a function ran it, and the edit was taken in with the start
         write_all([review])
     else:
-        number = _take(calls, decision, wait, call, review.moves)
+        number = _take(state, decision, wait, call, review.moves)
         call._take_over(review.call, number)
-    became: HookOutcome = state._place_of(call).value
+    became: HookOutcome = state.entry_of(call).value
     return became
 
 

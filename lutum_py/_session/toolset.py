@@ -238,10 +238,10 @@ class Toolset(metaclass=ToolsetMeta):
             PlanError: The text is not a plan, was edited, is bound to something else, or was made
                 for tools that have changed.
         """
-        from .._round.plan import as_plan
+        from .._round.plan import ToolRoundPlan
         from .._round.plan_json import load_plan
 
-        return as_plan(load_plan(cls, text, key, binding))
+        return ToolRoundPlan(load_plan(cls, text, key, binding))
 
     @classmethod
     def open_plan(
@@ -263,9 +263,9 @@ class Toolset(metaclass=ToolsetMeta):
             MisuseError: They are no dicts.
         """
         from .._round.entries import open_plan
-        from .._round.plan import as_plan
+        from .._round.plan import ToolRoundPlan
 
-        return as_plan(open_plan(cls, record, entries))
+        return ToolRoundPlan(open_plan(cls, record, entries))
 
     @classmethod
     def dump_session(
@@ -307,7 +307,7 @@ class Toolset(metaclass=ToolsetMeta):
         from .session import Session as Conversation
 
         MisuseError.check("dump_session", "session", "a Session", session, Conversation)
-        return dump_session(cls, session.id, session.transcript, plan, key, binding)
+        return dump_session(cls, session.id, session.transcript, plan, (key, binding))
 
     @classmethod
     def load_session(

@@ -29,7 +29,6 @@ from .._round.ending import check_shown
 from .._round.events import Ancestry, row_of, tell_asked, tell_row
 from .._round.inner import settle_within, show_to
 from .._round.record import record
-from .._round.sorted_calls import outer_of
 from .._schema.capabilities import meet
 from .._text.escaping import is_interrupt, must_go_on, names_for_message
 from .._text.json import shorten
@@ -684,7 +683,7 @@ class PlanRun:
                 "`await round.apply_hooks(hooks)` gave; single calls are for `execute`."
             )
         check_flag("in_order", in_order)
-        plan._state._check_open()
+        plan._state.check_open()
         self.plan = plan
         self.settings = settings
         self.refused: dict[int, BaseException] = {}
@@ -701,30 +700,30 @@ class PlanRun:
         If no call has requested any, there is something only once, since all that can be run is run
         together.
         """
-        inner, hooks = self.plan._state._round.inner, self.settings.hooks
+        inner, hooks = self.plan._state.call_round.inner, self.settings.hooks
         is_started, self._is_started = self._is_started, True
         if is_started and not inner:
             return False
         if hooks is not None:
-            yield from settle_within(self.plan, hooks, self.settings.on_event)
+            yield from settle_within(self.plan._state, hooks, self.settings.on_event)
             yield from self._show_again()
         if self._in_order:
             from .._round.sorted_calls import Order
 
-            self.ready, self.waits = Order.of(self.plan).free()
+            self.ready, self.waits = Order.of(self.plan._state).free()
         else:
             self.ready = [call for call in self.plan.pending if call._stage.may_start]
         for call in self.ready if inner else ():
-            check_shown(self.plan, call.id, hooks)  # before it is run, and its result lost
+            check_shown(self.plan._state, call.id, hooks)  # before it is run, and its result lost
         return bool(self.ready)
 
     def _show_again(self) -> HookGenerator[None]:
         """Show what came of calls before, or while an after-hook raised, or was cut off."""
-        for call in self.plan._readable:
+        for call in self.plan._state.decoded:
             if state_in(call._history) in ("handled", "finished"):
                 yield from self.shown(call, result_in(call._history))
         for call in self.plan.pending:
-            end = end_of(call._history) if call.id in self.plan._state._round.inner else None
+            end = end_of(call._history) if call.id in self.plan._state.call_round.inner else None
             if end is not None and isinstance(end.detail, ToolResult):
                 outcome = yield from self.shown(call, end.detail)
                 self.take(call, outcome, call._last[1])
@@ -746,7 +745,7 @@ class PlanRun:
         for doubtful in self.in_doubt:
             # A program whose inner call is in doubt may go on: it accesses the same because that
             # call is part of it.
-            is_free = call in outer_of(self.plan, doubtful.id)  # it is within this one
+            is_free = call in self.plan._state.outer_of(doubtful.id)  # it is within this one
             if call._stage.may_start and not is_free and meet(doubtful.accesses, call.accesses):
                 outcome = after_doubt(call, doubtful)
                 if outcome is not None:
@@ -766,7 +765,7 @@ class PlanRun:
                     raise
                 self.refused[place] = error  # raised again when the others have ended
                 return False
-        self.plan._state._check_open()  # a plan that was saved meanwhile runs where it is loaded
+        self.plan._state.check_open()  # a plan that was saved meanwhile runs where it is loaded
         return True
 
     def start_sync(self, place: int, call: AnyToolCall) -> bool:
@@ -785,7 +784,7 @@ class PlanRun:
                     raise
                 self.refused[place] = error  # raised again when the others have ended
                 return False
-            self.plan._state._check_open()
+            self.plan._state.check_open()
         return True
 
     def take(self, call: AnyToolCall, outcome: Outcome, run: int | None) -> None:
@@ -801,8 +800,8 @@ class PlanRun:
             # is loaded. Of a call that was tried again, its history has the outcome.
             if call._stage.may_start:
                 return
-            self.plan._state._check_open()
-            if not record(self.plan, outcome, run):
+            self.plan._state.check_open()
+            if not record(self.plan._state, outcome, run):
                 return
             if self.waits is not None and is_in_doubt(outcome):
                 self.in_doubt.append(call)
@@ -811,7 +810,7 @@ class PlanRun:
     def take_cut_off(self, call: AnyToolCall, outcome: Outcome | None, run: int | None) -> None:
         """Do as `take` does if the run is over, so that no after-hook can run any more."""
         try:
-            check_shown(self.plan, call.id)
+            check_shown(self.plan._state, call.id)
         except MisuseError:
             return
         if outcome is not None:
@@ -830,7 +829,7 @@ class PlanRun:
         elif isinstance(outcome, AwaitingCall) and not call._stage.is_end:
             self._tell("requested", call)
             if self.settings.on_event is not None:
-                tell_asked(self.plan, self.settings.on_event, call)
+                tell_asked(self.plan._state, self.settings.on_event, call)
         else:
             self._tell("ended", call)
 
@@ -838,5 +837,5 @@ class PlanRun:
         self, kind: CallEventKind, call: AnyToolCall, state: CallRowState | None = None
     ) -> None:
         if self.settings.on_event is not None:
-            row = row_of(call, state, outer=Ancestry.of(self.plan, call.id))
+            row = row_of(call, state, outer=Ancestry.of(self.plan._state, call.id))
             tell_row(self.settings.on_event, kind, row)

@@ -54,7 +54,7 @@ from .._context.progress import AsyncSink, Sink, ToolEvent, figures_in, progress
 from .._hooks.registered_hook import HookPlaces
 from .._round.ending import ended_within
 from .._round.inner import settle_within, show_to
-from .._round.plan import as_plan, unasked
+from .._round.plan import unasked
 from .._round.plan_json import dump_plan, hand_over, load_plan
 from .._schema.schema_check import schema_faults
 from .._schema.schema_reader import merged_part
@@ -352,7 +352,7 @@ def _not_run(plan: ToolRoundPlan[Any], waiting: SuspendedCall) -> str:
     # program again, and pays again.
     again = " again" if waiting.was_started else ""
     said = f"The tool was not run{again}."
-    (call,) = plan._calls
+    (call,) = plan._state.calls
     if call.id == waiting.call.id:
         return said + ended_within(call, {})
     return f"{said} Tool {call.name!r} was started, and did not go on.{ended_within(call, {})}"
@@ -390,7 +390,7 @@ class Serving:
                     return self._failed(params.name, error, "ran, and what followed failed")
                 raise
             finally:
-                if plan._state._closed_by is None:
+                if plan._state.closed_by is None:
                     plan.discard()
         except MCPError:
             raise
@@ -413,7 +413,7 @@ class Serving:
         try:
             if self.hooks is None:
                 # Not `opened.plan()`: what is declared beside the tools may be async.
-                return await drive(unasked(opened._shown()))
+                return await drive(unasked(opened._state))
             return await opened.apply_hooks(self.hooks)  # type: ignore[no-any-return]
         except BaseException:
             opened.discard()
@@ -423,7 +423,8 @@ class Serving:
         """Load the plan that the client was given, and take in its answer."""
         try:
             text = params.request_state or ""
-            plan = as_plan(load_plan(self.toolset, text, None, None, is_keyed=True))
+            state = load_plan(self.toolset, text, None, None, is_keyed=True)
+            plan: ToolRoundPlan[Any] = ToolRoundPlan(state)
         except PlanError as error:
             LOGGER.warning("the state of a call of %s is refused: %s", params.name, error)
             # The words of the SDK for a state that it refuses itself.
@@ -495,12 +496,12 @@ class _Answering:
         # that can do nothing more ends it.
         while True:
             plan = self._plan
-            await drive(settle_within(plan, self._hooks))
+            await drive(settle_within(plan._state, self._hooks))
             pending = plan.pending
             for call in pending:
                 self._raised.clear()
                 outcome = await self._run(call)
-                if call.id in plan._state._round.inner:
+                if call.id in plan._state.call_round.inner:
                     outcome = await self._shown(call, outcome)
                 plan.record(outcome)
                 self._outcome = outcome
@@ -541,8 +542,8 @@ class _Answering:
         if is_modern(self._request.protocol_version):
             # The whole plan goes to the client, sealed by the SDK, and comes back with the answer:
             # this process may be gone by then, and another one of the same keys goes on.
-            dump = partial(dump_plan, self._plan, None, None, is_keyed=True)
-            state = hand_over(self._plan, "dumped", dump)
+            dump = partial(dump_plan, self._plan._state, None, None, is_keyed=True)
+            state = hand_over(self._plan._state, "dumped", dump)
             return InputRequiredResult(input_requests={_DECISION: form}, request_state=state)
         try:
             answer = await self._request.session.elicit_form(

@@ -526,31 +526,31 @@ class Claims(Records):
                     "with the outcome of its own call."
                 )
         if isinstance(outcome, SuspendedCall):
-            record(plan, outcome)
+            record(plan._state, outcome)
             return outcome
         if isinstance(outcome, AwaitingCall):
             call = claim.call
             if all(each.id != call.id for each in plan.awaiting):  # else hooks raised before
-                settled = ask(plan, outcome)
+                settled = ask(plan._state, outcome)
                 if isinstance(settled, ToolResult):
-                    record(plan, settled)
+                    record(plan._state, settled)
                     return settled
-                tell_row(events.append, "requested", row_at(plan, call))
-                tell_asked(plan, events.append, call)
+                tell_row(events.append, "requested", row_at(plan._state, call))
+                tell_asked(plan._state, events.append, call)
             if hooks is not None:
-                yield from decide_asked(plan, hooks, events.append, by=call)
+                yield from decide_asked(plan._state, hooks, events.append, by=call)
             return outcome
         ((result,), _) = as_results([outcome])
         if result.id != claim.call.id:
             raise CommitError([ExtraResult(result.id, result.name, (claim.call.id,), False)])
         if claim._tree.rows[claim.call.id].requested_by is None:
-            record(plan, result)
+            record(plan._state, result)
             return result
         check_sees(claim, hooks)
         if hooks is None:
-            record(plan, result)
+            record(plan._state, result)
         else:
-            shown = yield from settled_by_hooks(plan, result, hooks)
+            shown = yield from settled_by_hooks(plan._state, result, hooks)
             assert isinstance(shown, ToolResult)
             result = shown
         return result

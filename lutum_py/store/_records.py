@@ -533,8 +533,8 @@ class Records(Settled):
             if hooks is None:
                 became = plan.resume(decision, on_event=events.append)
             else:
-                became = drive_sync(amend(plan, decision, hooks), _BY_PLAN)
-                tell_resumed(plan, decision, became, events.append)
+                became = drive_sync(amend(plan._state, decision, hooks), _BY_PLAN)
+                tell_resumed(plan._state, decision, became, events.append)
             if became is None:
                 return None
             try:
@@ -699,7 +699,7 @@ class _Writing:
         self.is_ours = any(own == id and each is plan for own, each in records._unsure)
         # Encoded before the transaction, which others wait for, and in which nothing may fail that
         # is not of the database.
-        check_told(plan)
+        check_told(plan._state)
         self.record = plan.round_record()
         self.stored: Any = self.record.pop("stored", None)
 

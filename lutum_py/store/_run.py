@@ -22,7 +22,6 @@ from .. import AnyToolCall, AwaitingCall, SuspendedCall, ToolContext, ToolResult
 from .._call.deciding import drive
 from .._round.events import CallEvent, row_at, tell_event, tell_row
 from .._round.inner import is_unshown, settle_within
-from .._round.sorted_calls import outer_of
 from .._schema.capabilities import meet
 from .._text.escaping import is_interrupt
 from ..errors import HookError, StaleError, StoreError
@@ -242,7 +241,7 @@ class Worker:
         for tree in await self._step(self.claims._asking_trees, self.id, is_due):
             events: list[CallEvent] = []
             plan = tree.open(self.toolset)
-            await drive(settle_within(plan, hooks, events.append))
+            await drive(settle_within(plan._state, hooks, events.append))
             changes = tree.changes()
             is_any = is_any or bool(changes)
             with suppress(Moved):  # else it is looked at again, with what is there now
@@ -461,7 +460,7 @@ class Worker:
         on_event = self._on_event
         if isinstance(outcome, SuspendedCall):
             kind = "suspended"
-        tell_row(on_event, kind, row_at(claim._tree.plan, claim.call))
+        tell_row(on_event, kind, row_at(claim._tree.plan._state, claim.call))
 
     def _tell_all(self, events: Iterable[CallEvent]) -> None:
         if self.settings.on_event is not None:
@@ -489,7 +488,7 @@ def pauses() -> Iterator[float]:
 
 
 def _outer(claim: Claim) -> tuple[AnyToolCall, ...]:
-    return outer_of(claim._tree.plan, claim.call.id)
+    return claim._tree.plan._state.outer_of(claim.call.id)
 
 
 def _timed(step: Callable[[Claim], object], claim: Claim) -> float:

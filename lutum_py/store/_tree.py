@@ -255,7 +255,7 @@ class Changes:
             records: What is needed to read each tree of a turn that has no row yet, by its root.
         """
         self.records = records
-        self.owes_after = owes_after_hooks(self.plan)
+        self.owes_after = owes_after_hooks(self.plan._state)
         grouped: dict[str, list[Mapping[str, Any]]] = {}
         for each in entries:
             grouped.setdefault(each["call"], []).append(each)

@@ -44,7 +44,7 @@ from lutum_py.errors import LifecycleError, LutumError
 from lutum_py.execution import execute_sync
 from lutum_py.testing import ScriptedModel
 from lutum_py.typing import CallStep
-from tests.private import BaseCall, RoundState, SortedCalls, as_plan, move
+from tests.private import BaseCall, RoundState, ToolRoundPlan, move
 from tests.profiles import scaled
 
 RAN: list[tuple[str, int]] = []
@@ -215,7 +215,7 @@ class Machine(RuleBasedStateMachine):
     @property
     def all(self) -> dict[str, Any]:
         """The calls, by id."""
-        return {call.id: call for call in self.plan._state._all()}
+        return {call.id: call for call in self.plan._state.all_calls()}
 
     def teardown(self) -> None:
         end = len(RAN) % 3
@@ -405,7 +405,7 @@ class Machine(RuleBasedStateMachine):
         text = self.plan.dump_json()
         rows, seen = self.plan.calls, self.plan
         self.plan = Desk.load_plan(text)
-        self.twin = as_plan(SortedCalls(self.plan._state, Desk))
+        self.twin = ToolRoundPlan(self.plan._state)
         for old, new in zip(rows, self.plan.calls, strict=True):
             told = [step for step in old.steps if step.kind != "moved"]
             more = [step.kind for step in new.steps[len(told) :]]
@@ -431,7 +431,7 @@ class Machine(RuleBasedStateMachine):
         def state(id: str) -> str:
             return told[id].state(state)
 
-        is_open = plan._state._closed_by is None
+        is_open = plan._state.closed_by is None
         lists = {
             "pending": [call.id for call in plan.pending],
             "in_doubt": [call.id for call in plan.in_doubt],
@@ -521,16 +521,16 @@ def accept_late(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def forget_inner(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lists count as long as the histories of the turn's own calls are no longer."""
-    read: Any = RoundState._sorted.fget  # type: ignore[attr-defined]
+    read: Any = RoundState.lists.fget  # type: ignore[attr-defined]
     kept: dict[RoundState, tuple[int, Any]] = {}
 
     def kept_lists(self: RoundState) -> Any:
-        length = sum(len(call._entries) for call in self._calls)
+        length = sum(len(call._entries) for call in self.calls)
         if kept.get(self, (0,))[0] != length:
             kept[self] = (length, read(self))
         return kept[self][1]
 
-    monkeypatch.setattr(RoundState, "_sorted", property(kept_lists))
+    monkeypatch.setattr(RoundState, "lists", property(kept_lists))
 
 
 @pytest.mark.parametrize(
