@@ -225,11 +225,7 @@ def read_plan(saved: Saved) -> PlanText:
     Raises:
         PlanError: Something in it is damaged.
     """
-    turn, calls = histories_in(saved)
-    waits = {
-        call.id: entry.texts("waits_for") for call, entry in calls if "waits_for" in entry.data
-    }
-    return plan_text(turn, [call for call, _ in calls], waits)
+    return plan_text(*histories_in(saved))
 
 
 def plan_text(

@@ -103,7 +103,7 @@ def results_of(
             results = tuple(ended)
         else:
             results = match_results(state, given, unended, unfinished)
-    if state.owes_after or RegisteredHook.any_after:
+    if RegisteredHook.any_after:
         check_given(state, given)
     return results
 
@@ -427,28 +427,20 @@ def _is_of_earlier_try(history: tuple[Step, ...], result: ToolResult) -> bool:
 def check_given(state: RoundState, results: Iterable[ToolResult]) -> None:
     """Make sure that after-hooks saw what is given.
 
-    If nobody ever registered one, and no saved plan owes one, there is nothing to look for. What
-    the library itself says about calls that are given up is not a result that a hook could look at.
+    If nobody ever registered one, there is nothing to look for. What the library itself says about
+    calls that are given up is not a result that a hook could look at.
 
     Raises:
         MisuseError: Some did not.
     """
-    remedy = (
-        "Write `results = await plan.apply_after_hooks(hooks, results)` before the commit, also "
-        "if the round is given up, or `plan.discard()` to forget the turn."
-    )
     given = {result.id: result for result in results}
     open_calls = (*state.lists.pending, *state.lists.in_doubt)
     answered = {each.id: each for each in open_calls if each.id in given}
-    if state.owes_after and (answered or state.lists.finished or state.lists.handled):
-        raise MisuseError(
-            "This plan was saved before after-hooks of its hook set had seen all results, and they "
-            f"have not seen them since. {remedy}"
-        )
     for _, hook, call in _not_asked(state, answered):
         raise MisuseError(
             f"After-hook `{hook.name}` has not seen the result of call {call.id!r} of tool "
-            f"`{call.name}`. {remedy}"
+            f"`{call.name}`. Write `results = await plan.apply_after_hooks(hooks, results)` before "
+            "the commit, also if the round is given up, or `plan.discard()` to forget the turn."
         )
     for call in answered.values():
         check_as_left(call, given[call.id])
@@ -484,37 +476,19 @@ def check_shown(state: RoundState, call_id: str, hooks: object = None) -> None:
     Raises:
         MisuseError: One was not; nothing has changed.
     """
-    call = None if call_id not in state.call_round.inner else state.find_decoded(call_id)
-    if call is None or not (state.owes_after or RegisteredHook.any_after):
+    if call_id not in state.call_round.inner or not RegisteredHook.any_after:
         return
-    own = hooks._hooks_for(call.selector, "after") if isinstance(hooks, HookPlaces) else ()
+    call = state.find_decoded(call_id)
+    own = hooks._hooks_for(call.selector, "after") if call and isinstance(hooks, HookPlaces) else ()
     later = dict(keyed(own))
-    not_asked = _not_asked(state, {call_id: call})
-    owed = [hook for key, hook, of in not_asked if of is call and key not in later]
-    if owed or state.owes_after:
-        who = f"After-hook `{owed[0].name}` has" if owed else _OF_BEFORE
-        raise MisuseError(
-            f"{who} not seen the result of call {call_id!r} of tool "
-            f"`{call.name}`, and call {call._asked_by!r}, which requested "
-            "it, would see it. Write `(result,) = await plan.apply_after_hooks(hooks, [result])` "
-            "before `plan.record(result)`, or let `await run(plan, hooks=hooks)` do both."
-        )
-
-
-_OF_BEFORE = "The after-hooks of the hook set that decided before the plan was saved have"
-
-
-def owes_after_hooks(state: RoundState) -> bool:
-    """Whether some after-hook of the plan's hook sets has still to see a result, now or later."""
-    if state.owes_after or not RegisteredHook.any_after:
-        return state.owes_after
-    waiting = (
-        *(each.call for each in state.lists.suspended),
-        *state.lists.awaiting,
-        *state.lists.unreviewed,
-    )
-    still = {call.id: call for call in (*state.lists.pending, *state.lists.in_doubt, *waiting)}
-    return any(True for _ in _not_asked(state, still))
+    for key, hook, of in _not_asked(state, {} if call is None else {call_id: call}):
+        if of is call and key not in later:
+            raise MisuseError(
+                f"After-hook `{hook.name}` has not seen the result of call {call_id!r} of tool "
+                f"`{call.name}`, and call {call._asked_by!r}, which requested it, would see it. "
+                "Write `(result,) = await plan.apply_after_hooks(hooks, [result])` before "
+                "`plan.record(result)`, or let `await run(plan, hooks=hooks)` do both."
+            )
 
 
 def _not_asked(
@@ -591,9 +565,7 @@ def show_results(
         if stage.may_end and stage.name not in WAITING and result.answers(call):
             call._append("ended", verdict=result.status, detail=result)
     retried = write_said(said)
-    if state.owes_after:  # this stands for the hook set that decided before it was saved
-        state.note_hooks(hook_set)
-        state.owes_after = False
+    state.note_hooks(hook_set)
     for call in retried:
         raise LifecycleError(
             f"Call {call.id!r} of tool `{call.name}` was tried again while after-hooks looked at "

@@ -421,11 +421,7 @@ def settle_within(
     state: RoundState, hooks: Hooks, on_event: OnEvent | None = None
 ) -> HookGenerator[None]:
     """Decide about what was requested, and let after-hooks see what people decided within."""
-    hook_set: Any = hooks
-    is_set = isinstance(hooks, HookPlaces)
-    if state.owes_after and is_set:  # it stands for that which decided before it was saved
-        state.note_hooks(hook_set)
-        state.owes_after = False
+    state.note_hooks(hooks)
     if state.lists.unreviewed:
         yield from decide_asked(state, hooks, on_event)
     for inner in decoded_calls([*state.call_round.inner.values()]):

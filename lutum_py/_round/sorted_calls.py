@@ -80,7 +80,6 @@ class RoundState:
         amending: By id, the reviews of calls whose edits are with hooks right now.
         hook_sets: Hook sets that decided about it, whose after-hooks are asked before its end.
         is_decided: Whether any hooks decided.
-        owes_after: Whether it was saved while some after-hook had still to be asked.
         stored: Where in a store it is kept, if it is.
     """
 
@@ -95,7 +94,6 @@ class RoundState:
         "calls",
         "hook_sets",
         "is_decided",
-        "owes_after",
         "stored",
         "toolset",
         "turn",
@@ -121,7 +119,7 @@ class RoundState:
         self._by_id: dict[str, BaseCall] | None = None
         self._listed: tuple[int, Lists] | None = None
         self._placed: dict[str, tuple[int, ListEntry]] = {}
-        self.is_decided = self.owes_after = False
+        self.is_decided = False
 
     @classmethod
     def of(

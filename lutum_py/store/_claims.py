@@ -41,7 +41,6 @@ from ._values import (
     check_lease,
     check_limit,
     check_seconds,
-    check_sees,
     check_toolset,
 )
 
@@ -546,7 +545,6 @@ class Claims(Records):
         if claim._tree.rows[claim.call.id].requested_by is None:
             record(plan._state, result)
             return result
-        check_sees(claim, hooks)
         if hooks is None:
             record(plan._state, result)
         else:

@@ -35,7 +35,7 @@ from ._claim_order import ClaimOrder
 from ._claims import Claims, Wanted
 from ._leases import Beat
 from ._records import Moved
-from ._values import Claim, check_sees
+from ._values import Claim
 
 R = TypeVar("R")
 
@@ -301,7 +301,6 @@ class Worker:
         if self.is_stopping or self._is_unshown:
             return None
         try:
-            check_sees(claim, self.settings.hooks)
             if claim.result is not None:
                 return claim.result
             call = self.claims._handed_out(claim)

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar, Unpack
 
 from .. import AnyToolCall, Session, SuspendTicket, ToolResult, ToolRoundPlan
 from .._call.history import end_of
-from .._hooks.registered_hook import HookPlaces
-from .._round.plan_json import load_ticket
+from .._round.step_json import load_ticket
 from .._text.immutable import SetOnce
 from .._text.json import is_number, is_whole, shorten
 from .._transcript.saved import Saved
@@ -272,16 +271,4 @@ def check_begins(claim: Claim) -> None:
         raise MisuseError(
             f"Call {call.id!r} of tool `{call.name}` was started by this claim already. "
             "Use the call that `store.start` gave."
-        )
-
-
-def check_sees(claim: Claim, hooks: object) -> None:
-    """Refuse to go on without hooks that have to see the result of a call within another."""
-    if claim._tree.owes_after and not isinstance(hooks, HookPlaces):
-        by = claim._tree.rows[claim.call.id].requested_by
-        raise MisuseError(
-            f"The hook set that decided about call {claim.call.id!r} of tool `{claim.call.name}` "
-            f"in conversation {claim.id!r} has after-hooks, which have to see its result before "
-            f"call {by!r} does, which requested it. Pass that hook set as "
-            "`hooks=`, to `store.run` or `store.finish`."
         )

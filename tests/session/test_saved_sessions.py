@@ -62,7 +62,7 @@ def test_a_call_that_was_edited_is_named(key: bytes | None) -> None:
     """Of an edited text the error says which call it is about, as that of a plan does."""
     calls = (("c1", "add", {"a": 1}), ("c2", "add", {"a": 2}))
     data = json.loads(Shop.dump_session(talk(), opened(*calls).plan(), key=key))
-    data["plan"]["calls"][1]["steps"][0]["arguments"]["a"] = 9
+    data["plan"]["entries"][1]["steps"][0]["arguments"]["a"] = 9
     with pytest.raises(PlanError, match=r"session was edited .* call 'c2'.*`dump_session\(\)`"):
         Shop.load_session(json.dumps(data), key=key)
 
