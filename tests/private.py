@@ -6,8 +6,10 @@ that no public name shows whole. Whatever is renamed inside is renamed here.
 
 from __future__ import annotations
 
-from lutum_py._call.base_call import BaseCall
+from lutum_py._call.base_call import CallRecord
+from lutum_py._call.call_state import DecodedCall, decode
 from lutum_py._call.history import move
+from lutum_py._call.running import finish
 from lutum_py._call.spec import ToolSpec
 from lutum_py._hooks import pipeline
 from lutum_py._round import plan, plan_json
@@ -29,8 +31,9 @@ from lutum_py.store._database import Database, LostCommit, Rows, database_at
 __all__ = [
     "NOTHING",
     "Arguments",
-    "BaseCall",
+    "CallRecord",
     "Database",
+    "DecodedCall",
     "Filler",
     "InputText",
     "LostCommit",
@@ -41,6 +44,8 @@ __all__ = [
     "Wanted",
     "ask",
     "database_at",
+    "decode",
+    "finish",
     "has_none",
     "in_thread",
     "interruptible",

@@ -72,7 +72,7 @@ class ToolSpec(Immutable, Generic[In, Out]):
     _named: tuple[str, str, str]
     _is_made: bool
     __slots__ = tuple(__annotations__)
-    _make: ClassVar[Callable[[ToolSpec[Any, Any]], None]]
+    _make: ClassVar[Callable[[AnySpec], None]]
 
     def __init__(
         self,
@@ -263,14 +263,14 @@ class HasSpec(Protocol[In, Out]):
         ...
 
 
-def spec_of(declared: Any) -> ToolSpec[Any, Any]:
+def spec_of(declared: Any) -> AnySpec:
     """Return the specification of what is declared as a tool, in whichever way."""
     if isinstance(declared, MethodType):
         function: Any = declared.__func__
-        bound: ToolSpec[Any, Any] = function.__lutum_bound__(declared)
+        bound: AnySpec = function.__lutum_bound__(declared)
         return bound
     make = getattr(declared, "__lutum_fn__", None) or declared.__lutum_tool__
-    spec: ToolSpec[Any, Any] = make()
+    spec: AnySpec = make()
     return spec
 
 
@@ -401,3 +401,7 @@ def conditions_of(options: MemberOptions) -> Conditions:
     own: Any = options.needs_approval
     around = options.approvals_around
     return around if own is UNSET or own is False else (*around, own)
+
+
+AnySpec: TypeAlias = ToolSpec[Any, Any]
+"""The specification of any tool."""

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from .._call.base_call import BaseCall
-from .._call.call import AnyToolCall
+from .._call.base_call import CallRecord
+from .._call.call_state import DecodedCall
 from .._call.decisions import changed_names
 from .._call.history import Step, end_of, wait_of
 from .._call.outcomes import SOURCES, issue_in
@@ -77,8 +77,8 @@ def _entries(calls: RoundState, what: str) -> list[Entry]:
             state = "undecided"
         # What the tool would get, which a hook may have changed.
         arguments = row.proposed
-        if isinstance(call, AnyToolCall):
-            arguments = call.spec.shown_json(call._described)
+        if isinstance(call, DecodedCall):
+            arguments = call.spec.shown_json(call.described)
         said = _steps_in_words(history, _first_text(call))
         parts = (Part("", arguments, "code"), *_why(row, history), *said)
         about = _within(f"{each.id} {each.tool}" for each in row.ancestors)
@@ -156,11 +156,11 @@ def _steps_in_words(history: tuple[Step, ...], text: InputText | None) -> Iterat
         last = step.at
 
 
-def _first_text(call: BaseCall) -> InputText | None:
+def _first_text(call: CallRecord) -> InputText | None:
     """Return the arguments that were proposed, defaults included, if others came after them."""
-    if not isinstance(call, AnyToolCall) or not call._is_rewritten:
+    if not isinstance(call, DecodedCall) or not call.is_rewritten:
         return None
-    return call._text_of(call._history[0].detail)
+    return call.text_of(call.history[0].detail)
 
 
 def _in_words(step: Step, before: InputText | None) -> Part | None:
@@ -229,7 +229,7 @@ def read_plan(saved: Saved) -> PlanText:
 
 
 def plan_text(
-    turn: AssistantTurn, calls: Iterable[BaseCall], waits: Mapping[str, Iterable[str]]
+    turn: AssistantTurn, calls: Iterable[CallRecord], waits: Mapping[str, Iterable[str]]
 ) -> PlanText:
     """Say how calls stand, without their tools.
 
@@ -243,7 +243,7 @@ def plan_text(
     named: dict[str, str] = {}
     entries: list[Entry] = []
     for call in calls:
-        id, by = call.id, call._asked_by
+        id, by = call.id, call.requested_by
         named[id] = f"{id} {call.name}"
         if by is not None:
             outer[id] = (*outer.get(by, ()), named[by])
@@ -251,9 +251,9 @@ def plan_text(
     return PlanText(turn, tuple(entries))
 
 
-def _saved_entry(call: BaseCall, outer: Iterable[str], waits: Iterable[str]) -> Entry:
+def _saved_entry(call: CallRecord, outer: Iterable[str], waits: Iterable[str]) -> Entry:
     """Say how one call stands, and a line for each step that brought it there."""
-    row, history = row_of(call), call._history
+    row, history = row_of(call), call.history
     issue, text = issue_in(history), call.metadata.arguments
     parts = [Part("", indented_json(text), "code"), *_final_arguments(text, history)]
     for step in history:

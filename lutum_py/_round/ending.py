@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from inspect import iscoroutine
 from typing import Any, TypeAlias
 
-from .._call.base_call import BaseCall
-from .._call.call import AnyToolCall, Hooks, decoded_calls
+from .._call.base_call import CallRecord
+from .._call.call import Hooks
+from .._call.call_state import DecodedCall, decoded_calls
 from .._call.deciding import HookGenerator
 from .._call.decisions import EditRecord, edits_of
 from .._call.history import (
@@ -111,14 +112,14 @@ def results_of(
 def joined_round(state: RoundState, results: tuple[ToolResult, ...]) -> CommittedRound:
     """Join the turn with its results, as they go into a transcript."""
     toolset, inner = state.toolset, state.call_round.inner
-    if inner or toolset._caps_results or [1 for call in state.calls if call._is_rewritten]:
+    if inner or toolset._caps_results or [1 for call in state.calls if call.is_rewritten]:
         results = as_model_reads(results, state.calls, toolset, inner)
     return joined(state.turn, results)
 
 
 def as_model_reads(
     results: tuple[ToolResult, ...],
-    calls: Sequence[AnyToolCall],
+    calls: Sequence[DecodedCall],
     toolset: Any,
     inner: Collection[object] = (),
 ) -> tuple[ToolResult, ...]:
@@ -130,11 +131,11 @@ def as_model_reads(
         toolset: Their toolset.
         inner: The calls that they requested, if any.
     """
-    rewritten = [call for call in calls if call._is_rewritten]
+    rewritten = [call for call in calls if call.is_rewritten]
     reported_by: dict[str, str] = {}
     for call in calls if inner else ():
-        within = [*decoded_calls(call._asked_for())]
-        rewritten += [each for each in within if each._is_rewritten]
+        within = [*decoded_calls(call.requested_calls())]
+        rewritten += [each for each in within if each.is_rewritten]
         reported_by |= {each.id: call.id for each in within}
     if inner:
         results = labelled(results, calls)
@@ -148,10 +149,10 @@ def as_model_reads(
 
 
 def labelled(
-    results: tuple[ToolResult, ...], calls: Sequence[AnyToolCall]
+    results: tuple[ToolResult, ...], calls: Sequence[DecodedCall]
 ) -> tuple[ToolResult, ...]:
     """Return results with the labels of what they were made of, if calls requested others."""
-    made_of = {call.id: [answer_of(each) for each in call._asked_for()] for call in calls}
+    made_of = {call.id: [answer_of(each) for each in call.requested_calls()] for call in calls}
     return tuple(
         with_inner_labels(each, filter(None, made_of.get(each.id, ()))) for each in results
     )
@@ -216,7 +217,7 @@ def _line(edit: EditRecord, names: Iterable[str], *, is_within: bool) -> str:
 
 
 def with_final_arguments(
-    results: tuple[ToolResult, ...], rewritten: Iterable[AnyToolCall]
+    results: tuple[ToolResult, ...], rewritten: Iterable[DecodedCall]
 ) -> tuple[ToolResult, ...]:
     """Say for each call what it was run with if that is not what was sent, secrets masked.
 
@@ -225,9 +226,7 @@ def with_final_arguments(
         rewritten: The calls of which the program, a hook or a person replaced the input.
     """
     run = {
-        call.id: call
-        for call in rewritten
-        if state_in(call._history) not in ("handled", "rejected")
+        call.id: call for call in rewritten if state_in(call.history) not in ("handled", "rejected")
     }
     return tuple(
         _with_ran_with(each, run[each.id])
@@ -237,15 +236,15 @@ def with_final_arguments(
     )
 
 
-def _with_ran_with(result: ToolResult, call: AnyToolCall) -> ToolResult:
-    final = call._shown
+def _with_ran_with(result: ToolResult, call: DecodedCall) -> ToolResult:
+    final = call.shown
     return result if final is None or _is_as_sent(call) else result._but(ran_with=final)
 
 
-def _is_as_sent(call: AnyToolCall) -> bool:
+def _is_as_sent(call: DecodedCall) -> bool:
     """Whether the input is again what the model's text says."""
-    sent = call._history[0].detail
-    return sent is not None and sent.data == call._described.data
+    sent = call.history[0].detail
+    return sent is not None and sent.data == call.described.data
 
 
 # Matching results with calls: every fault is found at once, and nothing is changed by looking.
@@ -379,17 +378,17 @@ def match_results(
     return tuple(results[id] for id in asked)
 
 
-def is_refusal(answer: object, call: BaseCall | None) -> bool:
+def is_refusal(answer: object, call: CallRecord | None) -> bool:
     """Whether an answer is that with which a call refused to start: the call has it already."""
-    end = None if call is None else end_of(call._history)
+    end = None if call is None else end_of(call.history)
     if call is None or end is None or end.by != REFUSED_BY:
         return False
     return answer_of(call) == answer
 
 
-def asking_fault(call: BaseCall) -> MissingResult:
+def asking_fault(call: CallRecord) -> MissingResult:
     """Say which of the calls that a call requested have no result."""
-    states = [(each, state_in(each._history)) for each in call._asked_for()]
+    states = [(each, state_in(each.history)) for each in call.requested_calls()]
     open_calls = [
         f"{asked.id!r} of tool {asked.name!r} ({state.replace('_', ' ')})"
         for asked, state in states
@@ -402,11 +401,11 @@ _OPEN = ("pending", "in_doubt", "suspended", "unreviewed")
 
 
 def mismatches(
-    result: ToolResult, asked: ToolMetadata, call: BaseCall | None = None
+    result: ToolResult, asked: ToolMetadata, call: CallRecord | None = None
 ) -> list[CommitFault]:
     """Name how a result differs from the call that it should answer."""
     faults: list[CommitFault] = []
-    if call is not None and _is_of_earlier_try(call._history, result):
+    if call is not None and _is_of_earlier_try(call.history, result):
         faults.append(DuplicateResult(result.id, asked.name))
     if result.name != asked.name:
         faults.append(MismatchedToolName(result.id, result.name, asked.name))
@@ -446,15 +445,15 @@ def check_given(state: RoundState, results: Iterable[ToolResult]) -> None:
         check_as_left(call, given[call.id])
 
 
-def check_as_left(call: BaseCall, result: ToolResult) -> None:
+def check_as_left(call: CallRecord, result: ToolResult) -> None:
     """Refuse a result of a call in whose place an after-hook put another.
 
     Raises:
         MisuseError: It is one; nothing has changed.
     """
     # `"secret"`, which a hook made `"***"`: passed on all the same, the secret would be told.
-    made = [step for step in this_try(call._history) if step.verdict == "replaced"]
-    end = end_of(call._history)
+    made = [step for step in this_try(call.history) if step.verdict == "replaced"]
+    end = end_of(call.history)
     if not made or end is None or result == made[-1].detail[1]:
         return
     if result in (end.detail, *(step.detail[1] for step in made)):
@@ -485,17 +484,17 @@ def check_shown(state: RoundState, call_id: str, hooks: object = None) -> None:
         if of is call and key not in later:
             raise MisuseError(
                 f"After-hook `{hook.name}` has not seen the result of call {call_id!r} of tool "
-                f"`{call.name}`, and call {call._asked_by!r}, which requested it, would see it. "
+                f"`{call.name}`, and call {call.requested_by!r}, which requested it, would see it. "
                 "Write `(result,) = await plan.apply_after_hooks(hooks, [result])` before "
                 "`plan.record(result)`, or let `await run(plan, hooks=hooks)` do both."
             )
 
 
 def _not_asked(
-    state: RoundState, open_calls: dict[str, AnyToolCall]
-) -> Iterator[tuple[str, RegisteredHook, AnyToolCall]]:
+    state: RoundState, open_calls: dict[str, DecodedCall]
+) -> Iterator[tuple[str, RegisteredHook, DecodedCall]]:
     """Find after-hooks that have not seen results of these calls, or of ended ones: with keys."""
-    answered = {c.id: c for c in state.decoded if state_in(c._history) in ("finished", "handled")}
+    answered = {c.id: c for c in state.decoded if state_in(c.history) in ("finished", "handled")}
     for hooks in [*state.hook_sets.values()]:
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
@@ -503,7 +502,7 @@ def _not_asked(
                     yield key, hook, call
 
 
-def ended_within(call: BaseCall, results: Mapping[str, ToolResult]) -> str:
+def ended_within(call: CallRecord, results: Mapping[str, ToolResult]) -> str:
     """Tell in the result of a call that is given up how the calls that it requested ended.
 
     Args:
@@ -513,9 +512,9 @@ def ended_within(call: BaseCall, results: Mapping[str, ToolResult]) -> str:
     said: list[str] = []
     # The model sees the outer call alone, and is to know which parts of it were done. For example,
     # it reads "Within it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
-    for inner in call._asked_for():
-        given, ended = results.get(inner.id), end_of(inner._history)
-        begun = was_begun(inner._history)
+    for inner in call.requested_calls():
+        given, ended = results.get(inner.id), end_of(inner.history)
+        begun = was_begun(inner.history)
         if given is not None:
             how = str(given.status)
         elif ended is not None:
@@ -546,13 +545,13 @@ def show_results(
     answered = list(_answered(state))
     open_calls = {call.id: call for call in (*state.lists.pending, *state.lists.in_doubt)}
     shown: list[ToolResult | NotEnded] = []
-    ends: list[tuple[AnyToolCall, ToolResult]] = []
+    ends: list[tuple[DecodedCall, ToolResult]] = []
     for result in results:
         call = open_calls.get(result.id)
         if call is None:  # of no call of ours, or of one that was never decoded
             shown.append(result)
             continue
-        if not call._stage.is_end:  # else it is no end of a try that begins meanwhile
+        if not call.stage.is_end:  # else it is no end of a try that begins meanwhile
             ends.append((call, result))
         # The plan does not hold this result, so the hooks are asked each time that it is passed.
         shown.append((yield from after(call, result, hook_set, said, again=True)))
@@ -561,11 +560,11 @@ def show_results(
     # Made elsewhere, or by hand: it is the end of the call here, too. One that waits by now has
     # none, and whoever passes the result on finds out.
     for call, result in ends:
-        stage = call._stage
+        stage = call.stage
         if stage.may_end and stage.name not in WAITING and result.answers(call):
-            call._append("ended", verdict=result.status, detail=result)
+            call.append("ended", verdict=result.status, detail=result)
     retried = write_said(said)
-    state.note_hooks(hook_set)
+    state.note_hooks_of_before(hook_set)
     for call in retried:
         raise LifecycleError(
             f"Call {call.id!r} of tool `{call.name}` was tried again while after-hooks looked at "
@@ -575,10 +574,10 @@ def show_results(
     return [*shown, *suspended]
 
 
-def _answered(state: RoundState) -> Iterator[tuple[AnyToolCall, ToolResult]]:
+def _answered(state: RoundState) -> Iterator[tuple[DecodedCall, ToolResult]]:
     """Yield each call whose result the plan has, with that: first those that were run."""
     for listed in ("finished", "handled"):
         for call in state.decoded:
-            result = result_in(call._history)
-            if state_in(call._history) == listed and result is not None:
+            result = result_in(call.history)
+            if state_in(call.history) == listed and result is not None:
                 yield call, result

@@ -18,9 +18,8 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from .._call.base_call import BaseCall
-from .._call.call import AnyToolCall
-from .._call.call_state import MADE_LATER
+from .._call.base_call import CallRecord
+from .._call.call_state import DecodedCall
 from .._call.history import (
     ANSWERED,
     CallRound,
@@ -100,7 +99,7 @@ def entries_since(
     found: list[dict[str, Any]] = []
     now: dict[str, int] = {}
     for call in state.all_calls():
-        kept = [number for number in range(len(call._entries)) if not _has_moved(call, number)]
+        kept = [number for number in range(len(call.entries)) if not _has_moved(call, number)]
         since = 0 if mark is None else mark.get(call.id, 0)
         now[call.id] = len(kept)
         found += [
@@ -110,28 +109,28 @@ def entries_since(
     return found, now
 
 
-def _has_moved(call: BaseCall, number: int) -> bool:
+def _has_moved(call: CallRecord, number: int) -> bool:
     # To whoever goes on elsewhere with these entries, it has not. What moved it may also have put
     # on record that it waits, which stays.
-    steps = call._entries[number][4]
+    steps = call.entries[number][4]
     return bool(len(steps) == 1 and steps[0][0] == "moved")
 
 
-def _dump_steps(call: BaseCall, number: int) -> list[dict[str, Any]]:
-    begin = sum(len(call._entries[before][4]) for before in range(number))
-    steps = call._history[begin : begin + len(call._entries[number][4])]
+def _dump_steps(call: CallRecord, number: int) -> list[dict[str, Any]]:
+    begin = sum(len(call.entries[before][4]) for before in range(number))
+    steps = call.history[begin : begin + len(call.entries[number][4])]
     return [plain(each, f"Call {call.id!r}") for each in dump_steps(call, steps)]
 
 
-def dump_steps(call: BaseCall, steps: Iterable[Step]) -> list[dict[str, Any]]:
+def dump_steps(call: CallRecord, steps: Iterable[Step]) -> list[dict[str, Any]]:
     """Save steps of a call, but for those by which it moved: where they are read, it has not."""
     return [_dump_step(call, step) for step in steps if step.kind != "moved"]
 
 
-def _dump_step(call: BaseCall, step: Step) -> dict[str, Any]:
+def _dump_step(call: CallRecord, step: Step) -> dict[str, Any]:
     data = dump_step(step)
-    if step.kind == "proposed" and step.detail is None and isinstance(call, AnyToolCall):
-        text = call._text_of(None)
+    if step.kind == "proposed" and step.detail is None and isinstance(call, DecodedCall):
+        text = call.text_of(None)
         data |= {"arguments": text.data, **dump_unset(text)}
     elif step.kind == "requested":
         asked: Ask = step.detail
@@ -143,9 +142,9 @@ def _dump_step(call: BaseCall, step: Step) -> dict[str, Any]:
     return data
 
 
-def _dump_requested(call: BaseCall) -> dict[str, Any]:
+def _dump_requested(call: CallRecord) -> dict[str, Any]:
     data = dump_metadata(call.metadata)
-    if isinstance(call, AnyToolCall):
+    if isinstance(call, DecodedCall):
         data["schema_digest"] = call.selector.definition.digest
     return data
 
@@ -196,18 +195,18 @@ def read_round(toolset: Any, record: Saved, entries: Iterable[Saved]) -> RoundSt
             )
             call_round.stored_in = f"{state.stored.round}/"
             for call in state.decoded:
-                call._hold()
+                call.hold_until_recorded()
     except BaseException:
         state.close("discarded")  # nobody has it
         raise
-    call_round.has_retried = any(s.kind == "retried" for c in state.all_calls() for s in c._history)
+    call_round.has_retried = any(s.kind == "retried" for c in state.all_calls() for s in c.history)
     state.is_decided = True
     return state
 
 
 def histories_of(
     record: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]
-) -> tuple[AssistantTurn, list[BaseCall]]:
+) -> tuple[AssistantTurn, list[CallRecord]]:
     """Read what a store has without the tools: the turn, and all calls with their histories.
 
     Raises:
@@ -216,7 +215,9 @@ def histories_of(
     return read_histories(Saved({**record}, ROUND.what, PlanError), _saved_entries(entries))
 
 
-def read_histories(record: Saved, entries: Iterable[Saved]) -> tuple[AssistantTurn, list[BaseCall]]:
+def read_histories(
+    record: Saved, entries: Iterable[Saved]
+) -> tuple[AssistantTurn, list[CallRecord]]:
     """Do as `histories_of` does with what was read from a text."""
     turn, call_round = load_turn(record.inner("turn")), CallRound()
     reading = _Reading(None, call_round, entries)
@@ -225,8 +226,8 @@ def read_histories(record: Saved, entries: Iterable[Saved]) -> tuple[AssistantTu
     reading.add_to(state)
     calls = [*state.all_calls()]
     for call in calls:
-        if call._stage.name == "running":  # elsewhere, if anywhere
-            call._append_all((move("abandoned"),))
+        if call.stage.name == "running":  # elsewhere, if anywhere
+            call.append_all((move("abandoned"),))
     return turn, calls
 
 
@@ -275,7 +276,7 @@ class _Reading:
             if of_call.setdefault(saved.get("n", int), saved) is not saved:
                 raise saved.wrong("n", "there are two of this number")
 
-    def begin(self, metadata: ToolMetadata, by: str | None = None) -> BaseCall:
+    def begin(self, metadata: ToolMetadata, by: str | None = None) -> CallRecord:
         """Make a call of its first entry, which the call `by` requested, if one did."""
         first = self.left.get(metadata.id, {}).pop(0, None)
         if first is None:
@@ -291,7 +292,7 @@ class _Reading:
             raise proposed.wrong("by", "it is not the call that requested this one")
         self._keep(metadata.id, history)
         if is_unread(history) or self.toolset is None:
-            return BaseCall(metadata, as_entry(history), self.call_round)
+            return CallRecord(metadata, as_entry(history), self.call_round)
         if history[0].detail is None:
             raise proposed.wrong("arguments", "it is missing")
         coerced: tuple[str, ...] = ()
@@ -311,20 +312,22 @@ class _Reading:
             has_moved = [self._add_all(call, waits=waits) for call in of]
             waits = any(has_moved)
         for id in self.left:
-            raise PlanError(f"There are entries of {shorten(id)}, which is no call of this round.")
+            raise PlanError(
+                f"There are entries of call {shorten(id)}, which is no call of this round."
+            )
         # Read call by call; they stand in the order in which they were requested.
-        inner = sorted(self.call_round.inner.values(), key=lambda each: each._history[0].at)
+        inner = sorted(self.call_round.inner.values(), key=lambda each: each.history[0].at)
         if inner:
             self.call_round.inner = {each.id: each for each in inner}
         for call in state.decoded:
-            if call.id in self.digests and state_in(call._history) not in ANSWERED:
+            if call.id in self.digests and state_in(call.history) not in ANSWERED:
                 check_schema(call, self.digests[call.id])
             check_shown(call)
 
-    def _add_all(self, call: BaseCall, *, waits: bool) -> bool:
+    def _add_all(self, call: CallRecord, *, waits: bool) -> bool:
         """Add the entries of a call up to where it waits for others; whether there was one."""
         left, has_moved = self.left[call.id], False
-        while left and not (waits and call._stage.name == "awaiting"):
+        while left and not (waits and call.stage.name == "awaiting"):
             n = min(left)
             self._add(call, n, left.pop(n))
             has_moved = True
@@ -332,17 +335,17 @@ class _Reading:
             del self.left[call.id]
         return has_moved
 
-    def _add(self, call: BaseCall, n: int, saved: Saved) -> None:
-        count = len(call._entries)
+    def _add(self, call: CallRecord, n: int, saved: Saved) -> None:
+        count = len(call.entries)
         if n > count:
             raise saved.wrong("n", f"entry {count} of the call comes before it")
         if n == count:
-            history = self._read(saved, call.metadata, call._history)
+            history = self._read(saved, call.metadata, call.history)
             if not history:
                 raise saved.wrong("steps", "there is none")
-            if isinstance(call, AnyToolCall):
+            if isinstance(call, DecodedCall):
                 history = completed(call, history)
-            if call._append_all(tuple(map(move_of, history)), n) is not None:
+            if call.append_all(tuple(map(move_of, history)), n) is not None:
                 self._keep(call.id, history)
                 return
         if canonical_json(_dump_steps(call, n)) != canonical_json(saved.data.get("steps")):
@@ -359,7 +362,7 @@ class _Reading:
 
         def requested(asked: Saved) -> Ask:
             check_words(asked, _REQUESTED_WORDS)
-            inner: list[BaseCall] = []
+            inner: list[CallRecord] = []
             for each in asked.each("calls"):
                 check_words(each, _REQUESTED_CALL_WORDS)
                 of = load_metadata(each)
@@ -383,7 +386,7 @@ def make_call(
     metadata: ToolMetadata,
     coerced: tuple[str, ...],
     history: tuple[Step, ...],
-) -> AnyToolCall:
+) -> DecodedCall:
     """Rebuild a call of its history, all of which becomes its first entry.
 
     Raises:
@@ -395,21 +398,15 @@ def make_call(
         raise PlanError(
             f"Call {metadata.id!r} of this plan needs a tool that is gone: {error}"
         ) from None
-    call: AnyToolCall = selector.spec.call_type.__new__(selector.spec.call_type)
-    call._coerced = coerced
-    texts = [step.detail for step in history if step.kind in ("proposed", "changed")]
-    call._held = (0, MADE_LATER, texts[-1])
-    call._lent = call._key = None
-    BaseCall.__init__(call, metadata, as_entry(history), call_round)
-    call._selector = selector
-    call._entries = {0: as_entry(completed(call, history))}
+    call = DecodedCall.of_history(selector, metadata, history, call_round, coerced)
+    call.entries = {0: as_entry(completed(call, history))}
     return call
 
 
 # Only what may still run has to be what was approved: one in doubt, too, by `call.retry()`. A call
 # that ended may be of a tool whose schema has changed since: its result is a fact, and the round
 # can be committed.
-def check_schema(call: AnyToolCall, schema_digest: str) -> None:
+def check_schema(call: DecodedCall, schema_digest: str) -> None:
     """Make sure that the tool of an open call is the one that it was made for.
 
     Raises:
@@ -424,13 +421,13 @@ def check_schema(call: AnyToolCall, schema_digest: str) -> None:
         )
 
 
-def check_shown(call: AnyToolCall) -> None:
+def check_shown(call: DecodedCall) -> None:
     """Make sure that a call which waits is what was shown.
 
     Raises:
         PlanError: It is not.
     """
-    wait = wait_of(call._history)
+    wait = wait_of(call.history)
     if wait is not None and wait.digest != call.digest:
         raise PlanError(
             f"Call {call.id!r} of tool `{call.name}` was shown with other arguments "
@@ -438,7 +435,7 @@ def check_shown(call: AnyToolCall) -> None:
         )
 
 
-def completed(call: AnyToolCall, history: tuple[Step, ...]) -> tuple[Step, ...]:
+def completed(call: DecodedCall, history: tuple[Step, ...]) -> tuple[Step, ...]:
     """Put in what only the tool tells: the outputs."""
     made = [
         step._replace(detail=(_output_of(call, step.detail[1]), step.detail[1]))
@@ -449,7 +446,7 @@ def completed(call: AnyToolCall, history: tuple[Step, ...]) -> tuple[Step, ...]:
     return tuple(made)
 
 
-def _output_of(call: AnyToolCall, result: ToolResult) -> Any:
+def _output_of(call: DecodedCall, result: ToolResult) -> Any:
     """Read a result as the tool's output, or as plain data if it does not fit that."""
     try:
         return call.spec.output.validate_json(result.result)

@@ -17,8 +17,8 @@ from inspect import iscoroutine
 from time import time
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from .._call.base_call import BaseCall
-from .._call.call import AnyToolCall
+from .._call.base_call import CallRecord
+from .._call.call_state import DecodedCall
 from .._call.history import (
     CallRound,
     CallRowState,
@@ -68,7 +68,7 @@ class Ancestry(NamedTuple):
         round: What its calls share, such as the transcript that it was opened behind.
     """
 
-    calls: tuple[AnyToolCall, ...]
+    calls: tuple[DecodedCall, ...]
     caller: str | None
     turn: AssistantTurn
     round: CallRound
@@ -83,7 +83,7 @@ class Ancestry(NamedTuple):
     def named(self) -> tuple[Ancestor, ...]:
         """Name it all, the outermost first."""
         program = () if self.caller is None else (self._program(self.caller),)
-        named = (Ancestor(each.id, each.name, each._shown) for each in self.calls)
+        named = (Ancestor(each.id, each.name, each.shown) for each in self.calls)
         return (*program, *named)
 
     def _program(self, caller: str) -> Ancestor:
@@ -108,11 +108,11 @@ class _History(NamedTuple):
     """
 
     steps: tuple[Step, ...]
-    call: BaseCall
+    call: CallRecord
     outer: Ancestry | None = None
 
     def shown(self) -> tuple[CallStep, ...]:
-        return tuple(self.call._shown_step(step) for step in self.steps)
+        return tuple(self.call.shown_step(step) for step in self.steps)
 
 
 def duration_of(steps: tuple[Step, ...]) -> float | None:
@@ -198,11 +198,11 @@ class CallRow:
 
 def rows_of(state: RoundState) -> tuple[CallRow, ...]:
     """Return a row for each call of a round, in the order of the turn."""
-    seen = [(call, call._history) for call in state.all_calls()]
+    seen = [(call, call.history) for call in state.all_calls()]
     return tuple(row_at(state, call, history) for call, history in seen)
 
 
-def row_at(state: RoundState, call: BaseCall, history: tuple[Step, ...] | None = None) -> CallRow:
+def row_at(state: RoundState, call: CallRecord, history: tuple[Step, ...] | None = None) -> CallRow:
     """Return the row of one call of a plan, by its history as it is or was."""
     # If the places of secrets cannot be told, as in what does not fit, its size alone is shown.
     selector, text = state.toolset._by_name.get(call.name), call.metadata.arguments
@@ -211,7 +211,7 @@ def row_at(state: RoundState, call: BaseCall, history: tuple[Step, ...] | None =
 
 
 def row_of(
-    call: BaseCall,
+    call: CallRecord,
     state: CallRowState | None = None,
     result: ToolResult | None = None,
     *,
@@ -230,10 +230,10 @@ def row_of(
         proposed: Its arguments as the model wrote them, as they may be shown, if the call could not
             be read or its tool is not here.
     """
-    history, arguments = call._history if history is None else history, None
-    if isinstance(call, AnyToolCall):
+    history, arguments = call.history if history is None else history, None
+    if isinstance(call, DecodedCall):
         proposed = call.spec.shown_text(call.metadata.arguments)
-        arguments = call._shown
+        arguments = call.shown
     state, issue = state or state_in(history), issue_in(history)
     by, reason = _why_in(history, state)
     if state == "unusable" and issue is not None:
@@ -330,9 +330,9 @@ def tell_decided(state: RoundState, on_event: OnEvent, ids: Container[str]) -> N
             tell_row(on_event, "suspended" if row.state == "suspended" else "decided", row)
 
 
-def tell_asked(state: RoundState, on_event: OnEvent, by: AnyToolCall) -> None:
+def tell_asked(state: RoundState, on_event: OnEvent, by: DecodedCall) -> None:
     """Report each call that one requested just now."""
-    for each in next(steps_of_kind(by._history, "requested")).detail.calls:
+    for each in next(steps_of_kind(by.history, "requested")).detail.calls:
         tell_row(on_event, "proposed", row_at(state, each))
 
 

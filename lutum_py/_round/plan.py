@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
 
-from .._call.base_call import BaseCall
+from .._call.base_call import CallRecord
 from .._call.call import AnyToolCall, HookOutcome, Hooks
+from .._call.call_state import DecodedCall
 from .._call.deciding import (
     HookGenerator,
     ask_declared,
@@ -129,7 +130,7 @@ class OpenCalls(Generic[T_co]):
         generator = decided(state, hooks, on_event)
         for first in generator:
             await drive(generator, first)
-        return ToolRoundPlan(state)
+        return self._as_plan()
 
     def apply_hooks_sync(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
@@ -144,7 +145,10 @@ class OpenCalls(Generic[T_co]):
         generator = decided(state, hooks, on_event)
         for first in generator:
             drive_sync(generator, first=first)
-        return ToolRoundPlan(state)
+        return self._as_plan()
+
+    def _as_plan(self) -> ToolRoundPlan[T_co]:
+        return ToolRoundPlan(self._state)
 
     def __enter__(self) -> Self:
         """Begin a block at the end of which the round is discarded, if it is still open."""
@@ -218,12 +222,15 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         """The toolset that the calls were read with."""
         return self._state.toolset  # type: ignore[no-any-return]
 
+    def _as_plan(self) -> Self:
+        return self
+
     # The lists.
 
     @property
     def pending(self) -> tuple[AnyToolCall, ...]:
         """Calls that your code runs, in the order of the turn."""
-        return self._state.lists.pending
+        return self._state.shown(self._state.lists.pending)
 
     @property
     def in_doubt(self) -> tuple[AnyToolCall, ...]:
@@ -231,7 +238,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
 
         They may have had their effects, and refuse to run.
         """
-        return self._state.lists.in_doubt
+        return self._state.shown(self._state.lists.in_doubt)
 
     @property
     def suspended(self) -> tuple[SuspendedCall, ...]:
@@ -241,12 +248,12 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
     @property
     def awaiting(self) -> tuple[AnyToolCall, ...]:
         """Calls that requested others, and come back once each of these has its result."""
-        return self._state.lists.awaiting
+        return self._state.shown(self._state.lists.awaiting)
 
     @property
     def unreviewed(self) -> tuple[AnyToolCall, ...]:
         """Calls that others requested, and that no hooks have reviewed: they cannot run."""
-        return self._state.lists.unreviewed
+        return self._state.shown(self._state.lists.unreviewed)
 
     @property
     def finished(self) -> tuple[ToolResult, ...]:
@@ -279,7 +286,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
     def resumed(self) -> Mapping[tuple[str, str], Decision]:
         """The decisions that were taken in, by call id and decision id."""
         found = [
-            step for call in self._state.decoded for step in call._history if step.kind == "decided"
+            step for call in self._state.decoded for step in call.history if step.kind == "decided"
         ]
         found.sort(key=attrgetter("at"))
         return {(s.detail.call_id, s.detail.decision_id): s.detail for s in found}
@@ -397,7 +404,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         from .sorted_calls import Order
 
         order = Order.of(self._state)
-        return [tuple(order.calls[at] for at in group) for group in order.batches()]
+        return [tuple(order.calls[at].call for at in group) for group in order.batches()]
 
     # Deciding.
 
@@ -480,21 +487,21 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         """
         self._state.check_open()
         call = self._pending_call(call_id, "handed out")
-        held, call._round = call._round, self._state.call_round
+        held, call.round = call.round, self._state.call_round
         try:
-            if call._stage.name == "in_doubt" and call.selector.definition.idempotent:
-                call._append("retried", verdict=CONTINUED)
+            if call.stage.name == "in_doubt" and call.selector.definition.idempotent:
+                call.append("retried", verdict=CONTINUED)
             while True:
-                call._take_changes()
-                since = len(call._entries)
-                call._check_may_start()
-                made = call._copy_for(None)
+                call.take_changes()
+                since = len(call.entries)
+                call.check_may_start()
+                made = call.copy_for(None)
                 started: Said = {} if owner is None else {"by": owner}
-                if call._append_all((move("started", **started),), since) is not None:
-                    made._let_go((call._last[3], owner))
-                    return made
+                if call.append_all((move("started", **started),), since) is not None:
+                    made.run_as_recorded((call.last[3], owner))
+                    return made.call
         finally:
-            call._round = held  # a call that a store keeps starts in no other way
+            call.round = held  # a call that a store keeps starts in no other way
 
     def abandon(self, call_id: str) -> None:
         """Note that nobody runs a call any more, as when its worker was killed: it is in doubt.
@@ -507,9 +514,9 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
             RoundClosedError: The round has ended.
         """
         self._state.check_open()
-        self._pending_call(call_id, "abandoned")._append("abandoned")
+        self._pending_call(call_id, "abandoned").append("abandoned")
 
-    def _pending_call(self, call_id: str, what: str) -> AnyToolCall:
+    def _pending_call(self, call_id: str, what: str) -> DecodedCall:
         call = self._state.find_decoded(call_id)
         if call is None:
             raise LifecycleError(
@@ -728,12 +735,12 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         committed = joined_round(self._state, found)
         ends = {result.id: result for result in found}
 
-        def moves(call: BaseCall) -> list[Move]:
+        def moves(call: CallRecord) -> list[Move]:
             result = ends.get(call.id)
             if result is None:  # one that a call requested, which did not wait for this result
                 why = f"the round was {how}."
-                result = unfinished(call, was_begun(call._history), why)
-            return [*call._changes_unstarted(), *ended_with(call, result)]
+                result = unfinished(call, was_begun(call.history), why)
+            return [*call.changes_unstarted(), *ended_with(call, result)]
 
         self._state.end_open(how, moves)
         return committed
@@ -791,7 +798,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         given, unended = as_results(results)  # an iterator may still run some of the calls
         # What is wrong is raised before anything has changed.
         lists = self._state.lists
-        waiting = (*(each.call for each in lists.suspended), *lists.awaiting)
+        waiting = (*(each.call._record for each in lists.suspended), *lists.awaiting)
         given_up = (*lists.pending, *lists.in_doubt, *waiting)
         found = self._given_up(reason, [*given, *unended], given_up)
         # Then each open call ends, and only now is it known what became of them: a call that starts
@@ -799,8 +806,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         known = {each.id: each for each in given}
         left = {each.call.metadata for each in unended if each.was_started}
 
-        def moves(call: BaseCall) -> list[Move]:
-            was_started = was_begun(call._history) or call.metadata in left
+        def moves(call: CallRecord) -> list[Move]:
+            was_started = was_begun(call.history) or call.metadata in left
             result = known.get(call.id) or unfinished(
                 call, was_started, reason, ended_within(call, known | _answers(call))
             )
@@ -810,7 +817,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         ends: dict[str, ToolResult] = {}
         for call in given_up:
             result = answer_of(call) or known.get(call.id)
-            if result is None and was_begun(call._history):  # it has ended, and nobody recorded it
+            if result is None and was_begun(call.history):  # it has ended, and nobody recorded it
                 more = ended_within(call, known | _answers(call))
                 result = unfinished(call, True, reason, more)
             if result is not None:
@@ -824,17 +831,17 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         self,
         reason: str,
         answers: list[ToolResult | NotEnded],
-        given_up: tuple[AnyToolCall, ...],
+        given_up: tuple[DecodedCall, ...],
     ) -> tuple[ToolResult, ...]:
         """Return the results of the round, an honest one for each call that has none."""
         own = {call.metadata for call in given_up}
         # A result that says "not executed" must be true: the model may call the tool again because
         # of it. So whatever points to a beginning makes the outcome unknown.
-        started = {call.id for call in given_up if was_begun(call._history)}
+        started = {call.id for call in given_up if was_begun(call.history)}
         # A pending call that is suspended was suspended by its tool, so the tool was started.
-        started |= {call.id for call in self.pending if call.status in _STARTED}
+        started |= {call.id for call in self._state.lists.pending if call.status in _STARTED}
         finished = list[ResultLike]()
-        recorded = {each.id: each for each in self.finished}
+        recorded = {each.id: each for each in self._state.lists.finished}
         for outcome in answers:
             if not isinstance(outcome, SuspendedCall | AwaitingCall):
                 if recorded.get(outcome.id) != outcome:
@@ -973,9 +980,9 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
 _NAMED = ("pending", "finished", "in_doubt", "handled", "rejected", "suspended")
 
 
-def _answers(call: BaseCall) -> dict[str, ToolResult]:
+def _answers(call: CallRecord) -> dict[str, ToolResult]:
     """Return the results of the calls that a call requested, by id."""
-    found = ((each.id, answer_of(each)) for each in call._asked_for())
+    found = ((each.id, answer_of(each)) for each in call.requested_calls())
     return {id: result for id, result in found if result is not None}
 
 
@@ -1003,16 +1010,16 @@ def decided(
             yield from decide_asked(state, hooks, on_event)
             return
     # A call that comes back from others has started, and is not reviewed again.
-    asked = [call for call in state.decoded if call._stage.may_ask]
+    asked = [call for call in state.decoded if call.stage.may_ask]
     if not asked:  # else asking about the first call finds it
         check_related(hooks, state.toolset)
     reviews = yield from review_calls(asked, hooks, state.note_hooks)
     state.is_decided = True
     for review in reviews if inner else ():
-        if review.target.id in inner and state_in(review.target._history) == "handled":
+        if review.target.id in inner and state_in(review.target.history) == "handled":
             from .inner import show_to
 
-            yield from show_to(review.target, result_in(review.target._history), hooks)
+            yield from show_to(review.target, result_in(review.target.history), hooks)
     if on_event is not None:
         ids = {review.target.id for review in reviews}
         if not was_decided:
@@ -1025,7 +1032,7 @@ def unasked(state: RoundState) -> HookGenerator[ToolRoundPlan[Any]]:
     reviews = [
         begin(call)
         for call in state.lists.pending
-        if call.selector.needs_review and call._stage.may_ask and not call._is_ruled
+        if call.selector.needs_review and call.stage.may_ask and not call.is_ruled
     ]
     for review in reviews:
         yield from ask_declared(review)

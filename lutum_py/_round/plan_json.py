@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from time import time
 from typing import Any, Final
 
-from .._call.base_call import BaseCall
+from .._call.base_call import CallRecord
 from .._call.history import (
     ANSWERED,
     Move,
@@ -56,10 +56,10 @@ def dump_plan(
     now, calls = time(), [*state.all_calls()]
     try:
         for call in state.decoded:
-            if call._stage.may_start:
+            if call.stage.may_start:
                 # Hooks that made them are not asked again where the text is loaded.
-                call._take_changes()
-            call._text_or_raise()  # first: which text describes the input is found out here
+                call.take_changes()
+            call.text_or_raise()  # first: which text describes the input is found out here
         data: dict[str, Any] = {
             "format": PLAN.name,
             "version": PLAN.version,
@@ -68,7 +68,7 @@ def dump_plan(
             "entries": [{"call": call.id, "n": 0, "steps": _steps(call, now)} for call in calls],
             "digests": {call.id: call.digest for call in state.decoded if _may_run(call)},
         }
-        if sum(not call._stage.is_end for call in calls) > 1:
+        if sum(not call.stage.is_end for call in calls) > 1:
             # For whoever looks at the text without the tools, which alone say what a call accesses.
             waits = Order.of(state).by_id()
             data["waits_for"] = {id: list(ids) for id, ids in waits.items() if ids}
@@ -81,14 +81,14 @@ def dump_plan(
     return dump_saved(data, PlanError, "The plan")
 
 
-def _steps(call: BaseCall, now: float) -> list[dict[str, Any]]:
-    steps = dump_steps(call, call._history)
+def _steps(call: CallRecord, now: float) -> list[dict[str, Any]]:
+    steps = dump_steps(call, call.history)
     requested = [each["requested"] for each in steps if each["kind"] == "requested"]
-    for each in requested if call._stage.is_end else requested[:-1]:
+    for each in requested if call.stage.is_end else requested[:-1]:
         for word in LEFT_WORDS:  # it has come back
             each.pop(word, None)
     # It runs on where it is, unseen by the text.
-    last = as_it_left(call._history)[-1]
+    last = as_it_left(call.history)[-1]
     if last.stage.name == "running":
         steps.append({"kind": "abandoned", "at": iso_time(max(now, last.at))})
     return steps
@@ -142,7 +142,7 @@ def lengths_of(state: RoundState) -> list[int]:
     """Count what happened to each call of a plan, but for that it moved."""
     return [
         sum(entries[at][4][-1][0] != "moved" for at in range(len(entries)))
-        for entries in (call._entries for call in state.all_calls())
+        for entries in (call.entries for call in state.all_calls())
     ]
 
 
@@ -152,17 +152,17 @@ def move_on(state: RoundState, how: str) -> None:
     An outcome that was not recorded yet is recorded here: nobody can do so once the plan is closed.
     """
 
-    def moves(call: BaseCall) -> tuple[Move, ...]:
+    def moves(call: CallRecord) -> tuple[Move, ...]:
         told = (move("recorded", verdict="suspended"),) if _is_untold(call) else ()
         return (*told, move("moved", verdict=how))
 
     state.end_open(how, moves)
     for call in state.all_calls():
-        while call._stage.is_end and _is_untold(call):
-            since = len(call._entries)
-            result = result_in(call._history) or ended_result(call)
+        while call.stage.is_end and _is_untold(call):
+            since = len(call.entries)
+            result = result_in(call.history) or ended_result(call)
             recorded = move("recorded", verdict=result.status, detail=result)
-            call._append_all((recorded,), since)
+            call.append_all((recorded,), since)
 
 
 def check_told(state: RoundState) -> None:
@@ -173,7 +173,7 @@ def check_told(state: RoundState) -> None:
     """
     for call in state.all_calls():
         if _is_untold(call):
-            was = "was in doubt, is" if state_in(call._history) == "in_doubt" else "is"
+            was = "was in doubt, is" if state_in(call.history) == "in_doubt" else "is"
             raise PlanError(
                 f"Call {call.id!r} of tool `{call.name}` {was} {call.status} now, and the plan "
                 "was not told, so that a saved one would not know of it. Give the plan the outcome "
@@ -181,14 +181,14 @@ def check_told(state: RoundState) -> None:
             )
 
 
-def _is_untold(call: BaseCall) -> bool:
+def _is_untold(call: CallRecord) -> bool:
     """Whether a call has ended or waits, and its plan was not told."""
-    stage = call._stage
-    return (stage.is_end or stage.name == "suspended") and state_in(call._history) in _OPEN
+    stage = call.stage
+    return (stage.is_end or stage.name == "suspended") and state_in(call.history) in _OPEN
 
 
-def _may_run(call: BaseCall) -> bool:
-    return state_in(call._history) not in ANSWERED
+def _may_run(call: CallRecord) -> bool:
+    return state_in(call.history) not in ANSWERED
 
 
 # Reading.
@@ -238,10 +238,12 @@ def _check_as_saved(state: RoundState, saved: Saved, entries: Iterable[Saved]) -
         call = state.find(entry.get("call", str))
         assert call is not None
         *_, last = entry.each("steps")
-        if call._stage.name == "running":
+        if call.stage.name == "running":
             raise last.wrong("kind", "a call that was started is saved with the outcome")
-        requested = next(steps_of_kind(call._history, "requested"), None)
-        if requested is not None and requested.detail.left is None and not call._stage.is_end:
+        if _is_untold(call):
+            raise last.wrong("kind", "the outcome of a call is saved once it was recorded")
+        requested = next(steps_of_kind(call.history, "requested"), None)
+        if requested is not None and requested.detail.left is None and not call.stage.is_end:
             raise entry.wrong("steps", "what was left for it to come back to is missing")
     digests = saved.inner("digests")
     for call in filter(_may_run, state.decoded):
@@ -254,7 +256,7 @@ def _check_as_saved(state: RoundState, saved: Saved, entries: Iterable[Saved]) -
 
 def histories_in(
     saved: Saved,
-) -> tuple[AssistantTurn, list[BaseCall], dict[str, tuple[str, ...]]]:
+) -> tuple[AssistantTurn, list[CallRecord], dict[str, tuple[str, ...]]]:
     """Read a plan without its tools: its turn, its calls, and which calls each waits for.
 
     Raises:

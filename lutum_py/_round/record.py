@@ -7,7 +7,7 @@ is here, so that this one cannot be run as well.
 
 from __future__ import annotations
 
-from .._call.base_call import BaseCall
+from .._call.base_call import CallRecord
 from .._call.call import Hooks
 from .._call.deciding import HookGenerator
 from .._call.history import (
@@ -70,18 +70,18 @@ def record(state: RoundState, outcome: ResultLike | NotEnded, run: int | None = 
     ((result,), _) = as_results([outcome])
     while True:
         call = state.find(result.id)
-        since = 0 if call is None else len(call._entries)
-        if call is not None and run is not None and call._last[1] != run:
+        since = 0 if call is None else len(call.entries)
+        if call is not None and run is not None and call.last[1] != run:
             return False
         if state.call_round.inner:
             check_shown(state, result.id)
-        told = None if call is None else recorded_in(call._history)
+        told = None if call is None else recorded_in(call.history)
         if is_refusal(result, call) or (told is not None and told.detail == result):
             return True  # it is here already
         if faults := _faults(state, result, call):
             raise CommitError(faults)
         assert call is not None
-        history = call._history
+        history = call.history
         if RegisteredHook.any_after:
             check_as_left(call, result)
         moves = [move("recorded", verdict=result.status, detail=result)]
@@ -89,10 +89,10 @@ def record(state: RoundState, outcome: ResultLike | NotEnded, run: int | None = 
         # call that cannot be used takes the place of its rejection.
         if not history[-1].stage.is_end:
             ended = move("ended", verdict=result.status, detail=result)
-            moves[:0] = [*call._changes_unstarted(), ended]
+            moves[:0] = [*call.changes_unstarted(), ended]
         elif _status_of(history) != result.status and issue_in(history) is None:
             raise CommitError([DuplicateResult(result.id, result.name)])
-        if call._append_all(tuple(moves), since) is not None:
+        if call.append_all(tuple(moves), since) is not None:
             return True
 
 
@@ -106,8 +106,8 @@ def settle(
         call = state.find(result.id)
         if faults := _faults(state, result, call):
             raise CommitError(faults)
-        if call is not None and call._stage.may_end:
-            call._append("ended", verdict=result.status, detail=result)
+        if call is not None and call.stage.may_end:
+            call.append("ended", verdict=result.status, detail=result)
     hook_set: object = hooks
     if isinstance(hook_set, HookPlaces):
         (settled,) = yield from show_results(state, hooks, [settled])
@@ -126,12 +126,12 @@ def _status_of(history: tuple[Step, ...]) -> str | None:
     return settled_by(history).verdict
 
 
-def _faults(state: RoundState, result: ToolResult, call: BaseCall | None) -> list[CommitFault]:
+def _faults(state: RoundState, result: ToolResult, call: CallRecord | None) -> list[CommitFault]:
     """Say why a result cannot be taken in."""
     id, name = result.id, result.name
     listed = None
     if call is not None:
-        history = call._history
+        history = call.history
         listed = "suspended" if history[-1].stage.name == "suspended" else state_in(history)
     if listed == "awaiting" and call is not None:
         return [asking_fault(call)]
@@ -141,7 +141,7 @@ def _faults(state: RoundState, result: ToolResult, call: BaseCall | None) -> lis
         return [UnresolvedSuspension(id, name)]
     # The rejection of an unusable call can be replaced, but not if another call asked for it: that
     # one may have seen it by now.
-    is_seen = listed == "unusable" and call is not None and call._asked_by is not None
+    is_seen = listed == "unusable" and call is not None and call.requested_by is not None
     if call is None or is_seen or listed in ("handled", "rejected"):
         waiting = tuple(each.id for each in (*state.lists.pending, *state.lists.in_doubt))
         return [ExtraResult(id, name, waiting, listed is not None)]
@@ -155,10 +155,10 @@ def suspend(state: RoundState, outcome: SuspendedCall) -> None:
             f"plan.suspend takes a call that suspended itself, not {shorten(outcome)}. Give any "
             "other outcome to `plan.record(outcome)`."
         )
-    given = outcome.call
+    given = outcome.call._record
     while True:
         call = state.open_call(given, "cannot be suspended")
-        since = len(call._entries)
+        since = len(call.entries)
         status = given.status
         if status is not CallStatus.SUSPENDED:
             raise LifecycleError(
@@ -166,12 +166,12 @@ def suspend(state: RoundState, outcome: SuspendedCall) -> None:
                 "the plan what `call.suspend(ticket)` or `execute` returned last."
             )
         moves: list[Move] = [move("recorded", verdict="suspended")]
-        if call._stage.name != "suspended":  # it was run elsewhere, and waits here for the same
-            wait = settled_by(given._history)
+        if call.stage.name != "suspended":  # it was run elsewhere, and waits here for the same
+            wait = settled_by(given.history)
             moves.insert(0, move_of(wait._replace(digest=call.digest)))
-            if call._stage.may_start:
+            if call.stage.may_start:
                 moves.insert(0, move("started"))
-        elif recorded_in(call._history) is not None:
+        elif recorded_in(call.history) is not None:
             return
-        if call._append_all(tuple(moves), since) is not None:
+        if call.append_all(tuple(moves), since) is not None:
             return

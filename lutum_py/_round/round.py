@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Never, NoReturn, final
 from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
+from .._call.call_state import DecodedCall, decode
 from .._call.deciding import drive_sync
 from .._call.history import CallRound, first_entry
 from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
@@ -85,7 +86,7 @@ class ToolRound(TurnProperties, OpenCalls[T_co], Generic[T_co, AN_co]):
     if not TYPE_CHECKING:  # `settle` lets them refuse assignments
         turn = property(lambda self: self._state.turn)
         toolset = property(lambda self: self._state.toolset)
-        tool_calls = property(lambda self: self._state.calls)
+        tool_calls = property(lambda self: self._state.shown(self._state.calls))
 
     @property
     def request_id(self) -> str | None:
@@ -232,7 +233,7 @@ def read_turn(
     if len(metadatas) > 1:
         _check_ids(metadatas)
     by_name = offered.by_name
-    calls: list[AnyToolCall] = []
+    calls: list[DecodedCall] = []
     issues: list[RecoverableToolCallIssue] = []
     judge = _judge_of(turn) if turn._is_cut_short else None
     found = None if answer is None else answer_calls(turn, answer, redact)
@@ -259,7 +260,7 @@ def read_turn(
             continue
         try:
             calls.append(
-                selector._decode(metadata, redact=redact, entry=first, call_round=call_round)
+                decode(selector, metadata, redact=redact, entry=first, call_round=call_round)
             )
         except InvalidArgumentsError as error:
             issues.append(

@@ -13,8 +13,9 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, get_args
 
-from .._call.base_call import BaseCall
-from .._call.call import AnyToolCall, decoded_calls
+from .._call.base_call import CallRecord
+from .._call.call import AnyToolCall
+from .._call.call_state import DecodedCall, decoded_calls
 from .._call.history import (
     ASKING,
     CallRound,
@@ -46,7 +47,7 @@ from .._transcript.transcript import Transcript
 from ..errors import LifecycleError, MisuseError, RoundClosedError
 
 _GONE = "the round was discarded."
-_NO_CALLS: Mapping[str, BaseCall] = MappingProxyType({})
+_NO_CALLS: Mapping[str, CallRecord] = MappingProxyType({})
 
 
 class StoredAs(NamedTuple):
@@ -85,10 +86,12 @@ class RoundState:
 
     # _listed  the lists, and how long all histories were then
     # _placed  by call id, where a call stood, and how long its history was then
+    # _shown   calls, and what users see of them
     __slots__ = (
         "_by_id",
         "_listed",
         "_placed",
+        "_shown",
         "amending",
         "call_round",
         "calls",
@@ -105,8 +108,8 @@ class RoundState:
         toolset: Any,
         turn: AssistantTurn,
         call_round: CallRound,
-        calls: tuple[AnyToolCall, ...] = (),
-        unread: Mapping[str, BaseCall] = _NO_CALLS,
+        calls: tuple[DecodedCall, ...] = (),
+        unread: Mapping[str, CallRecord] = _NO_CALLS,
     ) -> None:
         self.toolset = toolset
         self.turn = call_round.turn = turn
@@ -116,20 +119,21 @@ class RoundState:
         self.amending: dict[str, object] = {}
         self.hook_sets: dict[int, HookPlaces[Any]] = {}
         self.stored: StoredAs | None = None
-        self._by_id: dict[str, BaseCall] | None = None
+        self._by_id: dict[str, CallRecord] | None = None
         self._listed: tuple[int, Lists] | None = None
         self._placed: dict[str, tuple[int, ListEntry]] = {}
+        self._shown: tuple[tuple[DecodedCall, ...], tuple[AnyToolCall, ...]] | None = None
         self.is_decided = False
 
     @classmethod
     def of(
-        cls, toolset: Any, turn: AssistantTurn, call_round: CallRound, calls: Iterable[BaseCall]
+        cls, toolset: Any, turn: AssistantTurn, call_round: CallRound, calls: Iterable[CallRecord]
     ) -> RoundState:
         """Make it of all calls of the turn, those of no tool included."""
-        read: list[AnyToolCall] = []
-        unread: dict[str, BaseCall] = {}
+        read: list[DecodedCall] = []
+        unread: dict[str, CallRecord] = {}
         for call in calls:
-            if isinstance(call, AnyToolCall):
+            if isinstance(call, DecodedCall):
                 read.append(call)
             else:
                 unread[call.id] = call
@@ -137,14 +141,14 @@ class RoundState:
 
     # The calls.
 
-    def find(self, call_id: str) -> BaseCall | None:
+    def find(self, call_id: str) -> CallRecord | None:
         """Find a call, also one that could not be read."""
         known = self._by_id
         if known is None:
             known = self._by_id = {**self.unread, **{call.id: call for call in self.calls}}
         return known.get(call_id) or self.call_round.inner.get(call_id)
 
-    def all_calls(self) -> Iterator[BaseCall]:
+    def all_calls(self) -> Iterator[CallRecord]:
         """Yield all calls: in the order of the turn, and after that those that they requested."""
         if self.unread:
             yield from filter(None, (self.find(each.id) for each in self.turn.tool_calls))
@@ -152,15 +156,15 @@ class RoundState:
             yield from self.calls
         yield from [*self.call_round.inner.values()]
 
-    def entry_of(self, call: BaseCall) -> ListEntry:
+    def entry_of(self, call: CallRecord) -> ListEntry:
         """Say where a call stands by now."""
-        length = len(call._entries)
+        length = len(call.entries)
         known = self._placed.get(call.id)
         if known is not None and known[0] == length:
             return known[1]
         entry = _entry_of(call)
         # One that requested others comes back by itself, when these have their results.
-        if isinstance(call._last[0], Stage):
+        if isinstance(call.last[0], Stage):
             self._placed[call.id] = (length, entry)
         return entry
 
@@ -169,15 +173,15 @@ class RoundState:
         calls: Any = self.calls
         if self.unread or self.call_round.inner:
             calls = [*self.all_calls()]
-        length = sum([len(call._entries) for call in calls])
+        length = sum([len(call.entries) for call in calls])
         listed = self._listed
         if listed is not None and listed[0] == length:
             return listed[1]
         # Nearly all calls of nearly all rounds are pending, or have just been run: that shows in
         # their last entry. What else `state_in` asks is asked if any call differs.
         for call in calls:
-            number = len(call._entries) - 1
-            led_to, start, _, _, moves = call._entries[number]
+            number = len(call.entries) - 1
+            led_to, start, _, _, moves = call.entries[number]
             if not led_to.stage.is_pending:
                 kind, _, _, _, phase, *_ = moves[-1]
                 if kind != "ended" or phase is not None or start != number - 1:
@@ -188,7 +192,7 @@ class RoundState:
         self._listed = (length, lists)
         return lists
 
-    def _lists_of(self, calls: Iterable[BaseCall]) -> Lists:
+    def _lists_of(self, calls: Iterable[CallRecord]) -> Lists:
         made: dict[CallRowState, list[ListEntry]] = {name: [] for name in _STATES}
         for call in calls:
             entry = self.entry_of(call)
@@ -200,7 +204,7 @@ class RoundState:
     @property
     def issues(self) -> tuple[RecoverableToolCallIssue, ...]:
         """The calls that cannot be used, and why."""
-        return tuple(filter(None, (issue_in(call._history) for call in self.unread.values())))
+        return tuple(filter(None, (issue_in(call.history) for call in self.unread.values())))
 
     @property
     def closed_by(self) -> str | None:
@@ -259,7 +263,7 @@ class RoundState:
             self.check_open()
         self.call_round.closed_by = how
 
-    def end_open(self, how: str, moves: Callable[[BaseCall], Sequence[Move]]) -> None:
+    def end_open(self, how: str, moves: Callable[[CallRecord], Sequence[Move]]) -> None:
         """Close the round, and write into each call that is open what became of it.
 
         Nothing starts here any more: a start that comes later finds the round closed, or this step.
@@ -279,8 +283,8 @@ class RoundState:
     def discard(self) -> None:
         """Close the round, and forget the turn."""
 
-        def moves(call: BaseCall) -> Sequence[Move]:
-            return ended_with(call, unfinished(call, was_begun(call._history), _GONE))
+        def moves(call: CallRecord) -> Sequence[Move]:
+            return ended_with(call, unfinished(call, was_begun(call.history), _GONE))
 
         self.end_open("discarded", moves)
 
@@ -296,7 +300,7 @@ class RoundState:
         """End a `with`: forget what is still open, but not in silence if a call was started."""
         if self.closed_by is not None:
             return
-        started = [call for call in self.decoded if was_touched(call._history)]
+        started = [call for call in self.decoded if was_touched(call.history)]
         self.discard()
         if started and self.stored is None:
             calls = ", ".join(
@@ -313,17 +317,24 @@ class RoundState:
             )
 
     @property
-    def decoded(self) -> tuple[AnyToolCall, ...]:
+    def decoded(self) -> tuple[DecodedCall, ...]:
         """The calls that could be read, those that others requested after those of the turn."""
         inner = self.call_round.inner
         return (*self.calls, *decoded_calls([*inner.values()])) if inner else self.calls
 
-    def find_decoded(self, call_id: str) -> AnyToolCall | None:
+    def shown(self, calls: tuple[DecodedCall, ...]) -> tuple[AnyToolCall, ...]:
+        """Return calls as users see them."""
+        known = self._shown
+        if known is None or known[0] is not calls:  # a loop may ask again and again
+            known = self._shown = (calls, tuple([each.call for each in calls]))
+        return known[1]
+
+    def find_decoded(self, call_id: str) -> DecodedCall | None:
         """Find a call that could be read."""
         found = self.find(call_id)
-        return found if isinstance(found, AnyToolCall) else None
+        return found if isinstance(found, DecodedCall) else None
 
-    def open_call(self, given: BaseCall, cannot: str) -> AnyToolCall:
+    def open_call(self, given: CallRecord, cannot: str) -> DecodedCall:
         """Find the call of this round that another object stands for, and that has no result.
 
         Args:
@@ -335,7 +346,7 @@ class RoundState:
         """
         call = self.find_decoded(given.id)
         is_same = call is not None and given.metadata == call.metadata
-        if call is None or not is_same or state_in(call._history) not in ("pending", "in_doubt"):
+        if call is None or not is_same or state_in(call.history) not in ("pending", "in_doubt"):
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` {cannot}: it is not pending in this "
                 f"plan. Pending: {[each.id for each in self.lists.pending]}."
@@ -348,11 +359,16 @@ class RoundState:
             given: HookPlaces[Any] = hooks
             self.hook_sets[id(given)] = given
 
-    def outer_of(self, call_id: str) -> tuple[AnyToolCall, ...]:
+    def note_hooks_of_before(self, hooks: object) -> None:
+        """Remember a hook set for the one that decided before the round was saved."""
+        if self.is_decided and not self.hook_sets:
+            self.note_hooks(hooks)
+
+    def outer_of(self, call_id: str) -> tuple[DecodedCall, ...]:
         """Return the calls that a call is within, the outermost first."""
-        found: list[AnyToolCall] = []
+        found: list[DecodedCall] = []
         while (within := self.call_round.inner.get(call_id)) is not None:
-            requested_by = self.find_decoded(within._asked_by or "")
+            requested_by = self.find_decoded(within.requested_by or "")
             assert requested_by is not None
             call_id = requested_by.id
             found.insert(0, requested_by)
@@ -372,17 +388,17 @@ class RoundState:
             )
 
 
-def _end(call: BaseCall, moves: Callable[[BaseCall], Sequence[Move]]) -> None:
+def _end(call: CallRecord, moves: Callable[[CallRecord], Sequence[Move]]) -> None:
     """Write the end of its round into a call, after those that it requested."""
     # These are read from its history, which the round may not have heard of yet, and once more if
     # it grew meanwhile: it may have requested some.
     while True:
-        since = len(call._entries)
-        for step in call._history if call._round.inner or call._stage is ASKING else ():
+        since = len(call.entries)
+        for step in call.history if call.round.inner or call.stage is ASKING else ():
             if step.kind == "requested":
                 for inner in step.detail.calls:
                     _end(inner, moves)
-        if not call._stage.is_open or call._append_all(tuple(moves(call)), since) is not None:
+        if not call.stage.is_open or call.append_all(tuple(moves(call)), since) is not None:
             return
 
 
@@ -390,7 +406,7 @@ WAITING: Final = ("suspended", "awaiting")
 """The stages of calls that were not let go on: they can only be given up."""
 
 
-def unfinished(call: BaseCall, was_started: bool, reason: str, more: str = "") -> ToolResult:
+def unfinished(call: CallRecord, was_started: bool, reason: str, more: str = "") -> ToolResult:
     """Make the honest result of a call that was given up: nobody knows more of it than this.
 
     Raises:
@@ -403,10 +419,10 @@ def unfinished(call: BaseCall, was_started: bool, reason: str, more: str = "") -
     return make_result(call.metadata, "null", "cancelled", sendable(f"Not executed: {reason}"))
 
 
-def ended_with(call: BaseCall, result: ToolResult) -> list[Move]:
+def ended_with(call: CallRecord, result: ToolResult) -> list[Move]:
     """Return the steps by which a call ends with its round."""
     # One that waits was not let go on, so it can only be given up.
-    verdict = "cancelled" if call._stage.name in WAITING else result.status
+    verdict = "cancelled" if call.stage.name in WAITING else result.status
     ended = move("ended", verdict=verdict, detail=result)
     recorded = move("recorded", verdict=result.status, detail=result)
     return [ended, recorded]
@@ -415,15 +431,15 @@ def ended_with(call: BaseCall, result: ToolResult) -> list[Move]:
 class Lists(NamedTuple):
     """The calls of a plan by what is to be done about them; `ToolRoundPlan` tells about each."""
 
-    pending: tuple[AnyToolCall, ...] = ()
-    in_doubt: tuple[AnyToolCall, ...] = ()
+    pending: tuple[DecodedCall, ...] = ()
+    in_doubt: tuple[DecodedCall, ...] = ()
     suspended: tuple[SuspendedCall, ...] = ()
     finished: tuple[ToolResult, ...] = ()
     handled: tuple[HandledCall[Any, Any], ...] = ()
     rejected: tuple[RejectedCall, ...] = ()
     unusable: tuple[RecoverableToolCallIssue, ...] = ()
-    awaiting: tuple[AnyToolCall, ...] = ()
-    unreviewed: tuple[AnyToolCall, ...] = ()
+    awaiting: tuple[DecodedCall, ...] = ()
+    unreviewed: tuple[DecodedCall, ...] = ()
 
 
 class ListEntry(NamedTuple):
@@ -440,10 +456,10 @@ class ListEntry(NamedTuple):
     value: Any
 
 
-def _entry_of(call: BaseCall) -> ListEntry:
-    history = call._history
+def _entry_of(call: CallRecord) -> ListEntry:
+    history = call.history
     state = state_in(history)
-    if state == "finished" or not isinstance(call, AnyToolCall):
+    if state == "finished" or not isinstance(call, DecodedCall):
         return ListEntry(state, 0.0, result_in(history) or issue_in(history))
     if state in _AS_CALLS:
         return ListEntry(state, 0.0, call)
@@ -525,9 +541,9 @@ def waits_for(calls: Iterable[Iterable[ResourceAccess]]) -> list[list[int]]:
     return found
 
 
-def _inner_first(call: AnyToolCall) -> Iterator[AnyToolCall]:
+def _inner_first(call: DecodedCall) -> Iterator[DecodedCall]:
     """Yield a call after those that it requested, so that none of these waits for it."""
-    for step in call._history:
+    for step in call.history:
         if step.kind == "requested":
             for inner in decoded_calls(step.detail.calls):
                 yield from _inner_first(inner)
@@ -542,14 +558,14 @@ class Order(NamedTuple):
         waits: For each the places in this list of those that it waits for.
     """
 
-    calls: list[AnyToolCall]
+    calls: list[DecodedCall]
     waits: list[list[int]]
 
     @classmethod
     def of(cls, state: RoundState) -> Order:
         """Read what has no result yet; what has one holds nobody up."""
         calls = [
-            each for call in state.calls for each in _inner_first(call) if not each._stage.is_end
+            each for call in state.calls for each in _inner_first(call) if not each.stage.is_end
         ]
         return cls(calls, waits_for(call.accesses for call in calls))
 
@@ -570,7 +586,7 @@ class Order(NamedTuple):
         groups: list[list[int]] = []
         group_of: dict[int, int] = {}
         for at, (call, waits) in enumerate(zip(self.calls, self.waits, strict=True)):
-            if call._stage.may_start and all(each in group_of for each in waits):
+            if call.stage.may_start and all(each in group_of for each in waits):
                 group = group_of[at] = max((group_of[each] + 1 for each in waits), default=0)
                 if group == len(groups):
                     groups.append([])

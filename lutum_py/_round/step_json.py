@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, get_args
 
-from .._call.base_call import BaseCall
+from .._call.base_call import CallRecord
 from .._call.decisions import DecisionKind
 from .._call.history import (
     BY_TOOL,
@@ -338,7 +338,7 @@ def dump_left(left: Left) -> dict[str, Any]:
     return data
 
 
-def load_left(saved: Saved, asked: Sequence[BaseCall], toolset: Any) -> Left | None:
+def load_left(saved: Saved, asked: Sequence[CallRecord], toolset: Any) -> Left | None:
     """Read what a call left behind when it requested others; None if it has come back.
 
     Raises:

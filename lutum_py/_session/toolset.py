@@ -162,13 +162,13 @@ class Toolset(metaclass=ToolsetMeta):
             name = own_name(metadata.name, cls._by_name)
             if name not in cls._by_name:
                 raise cls._unknown(name, by_model=True) from None
-            return cls._by_name[name]._decode(replace(metadata, name=name))
+            return _decode()(cls._by_name[name], replace(metadata, name=name)).call  # type: ignore[no-any-return]
         except AttributeError:
             raise MisuseError(
                 f"parse_tool_call takes a ToolMetadata, not {shorten(metadata)}. Make one with "
                 "`ToolMetadata(id=..., name=..., arguments=...)`."
             ) from None
-        return selector._decode(metadata)
+        return _decode()(selector, metadata).call  # type: ignore[no-any-return]
 
     @classmethod
     @overload
@@ -433,6 +433,13 @@ def _handlers() -> Any:
     from .._toolsets.handlers import Handlers
 
     return Handlers
+
+
+@cache
+def _decode() -> Any:
+    from .._call.call_state import decode
+
+    return decode
 
 
 @cache

@@ -19,6 +19,7 @@ from pydantic_core import (
 )
 
 from .._call.call import AnyToolCall
+from .._call.call_state import decode
 from .._schema.arguments import InputText, same
 from .._schema.field_issues import hidden
 from .._schema.schema_reader import JsonSchema, follow, localized
@@ -128,7 +129,7 @@ def _form_of(selector: Selector[Any, Any], handler: Any) -> tuple[str, Any]:
 
     def made(data: dict[str, Any]) -> AnyToolCall:
         metadata = ToolMetadata(id=uuid4().hex, name=selector.name, arguments=data["input"])
-        return selector._decode(metadata)
+        return decode(selector, metadata).call
 
     fields = {
         "tool": core_schema.typed_dict_field(core_schema.literal_schema([selector.name])),
@@ -216,12 +217,12 @@ def _written(toolset: Any, call: Any) -> dict[str, Any]:
 
 def _sent(arguments: Arguments, call: Any) -> Any:
     """Write the input of a call as a model sends it."""
-    text: InputText = call._text_or_raise()
+    text: InputText = call._record.text_or_raise()
     if arguments.keeps_names:
         return text.set_data
     # What it is shown by has other names than a model sends. Where the input written out is not
     # read as the same, what was sent is.
-    input = call._input
+    input = call._record.current_input
     written = compact_json(arguments.to_wire(input))
     for sent in (written, call.metadata.arguments, compact_json(text.set_data)):
         with suppress(ValidationError):

@@ -222,7 +222,7 @@ class Batch:
     def _ended(self, place: int, _: asyncio.Task[Outcome]) -> None:
         running, schedule = self._running, self.schedule
         if schedule is not None and place in running:  # else it was left behind, and has ended so
-            schedule.ended(place, is_answered=self.runs[place].call._stage.is_end)
+            schedule.ended(place, is_answered=self.runs[place].call._record.stage.is_end)
             self._begin_due(schedule)
         running.discard(place)
         if not running and not self._over.done():
@@ -295,7 +295,9 @@ class Batch:
                     raise
                 finally:
                     with changed:
-                        schedule.ended(place, is_answered=self.runs[place].call._stage.is_end)
+                        schedule.ended(
+                            place, is_answered=self.runs[place].call._record.stage.is_end
+                        )
                         changed.notify_all()
 
         def stop() -> None:
@@ -309,7 +311,7 @@ class Batch:
             if self.limit == 1:
                 for place in schedule:
                     self._one_sync(place)
-                    schedule.ended(place, is_answered=self.runs[place].call._stage.is_end)
+                    schedule.ended(place, is_answered=self.runs[place].call._record.stage.is_end)
             else:
                 count = min(self.limit, len(self.runs))
                 for thread in [run_in_thread(work, "worker") for _ in range(count)]:

@@ -19,9 +19,10 @@ from traceback import format_exception
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
 
 from .. import AnyToolCall, ToolContext, ToolResult, Toolset
-from .._call.call import decoded_calls
+from .._call.call_state import decoded_calls
 from .._call.history import Move, move, was_begun
 from .._call.outcomes import suspend
+from .._call.running import end_with, fail, finish, give_up
 from .._round.ending import ended_within
 from .._round.inner import asking_call
 from .._text.escaping import LINES, escape_unprintable, is_interrupt, words_of
@@ -183,7 +184,7 @@ def raise_with(error: BaseException, outcomes: Sequence[Outcome], who: str) -> N
 def finished(call: AnyToolCall, run: int, output: Any, on_error: OnError) -> ToolResult:
     """Answer a call whose function returned."""
     try:
-        return call._finish(output, run)
+        return finish(call._record, output, run)
     except LifecycleError:
         raise
     except BaseException as raised:  # a validator of the output type may raise anything
@@ -192,7 +193,7 @@ def finished(call: AnyToolCall, run: int, output: Any, on_error: OnError) -> Too
         error = as_error(raised, f"The output of tool `{call.name}`")
         on_error(error)
         text = str(error) if isinstance(error, ToolOutputError) else _describe(error)
-        return call._fail(text, "invalid_output", run)
+        return fail(call._record, text, "invalid_output", run)
 
 
 def failed(call: AnyToolCall, run: int, error: Exception, on_error: OnError) -> Outcome:
@@ -200,9 +201,9 @@ def failed(call: AnyToolCall, run: int, error: Exception, on_error: OnError) -> 
     meant = sole(error)
     try:
         if isinstance(meant, ToolSuspended):
-            return suspend(call, meant.ticket, run)
+            return suspend(call._record, meant.ticket, run)
         if isinstance(meant, ToolRequestedCalls):
-            return asking_call(call, meant, Toolset, run)
+            return asking_call(call._record, meant, Toolset, run)
     except LifecycleError:
         raise
     except Exception as refused:  # noqa: BLE001 - what it asks with may raise anything
@@ -210,14 +211,14 @@ def failed(call: AnyToolCall, run: int, error: Exception, on_error: OnError) -> 
     on_error(error)
     unknown = unknown_in(meant)
     if unknown is not None:
-        return call._give_up(words_of(unknown.reason), unknown.code, run)
+        return give_up(call._record, words_of(unknown.reason), unknown.code, run)
     if isinstance(meant, Cancelled):
         return cancelled(call, run, meant.reason)
     if isinstance(meant, TimedOut) and meant.is_in_doubt:
         return cut_off(call, run, meant.reason, meant.code)
     if isinstance(meant, ToolError):
-        return call._fail(str(meant), meant.code, run)
-    return call._fail(f"Execution failed: {_describe(meant)}", "execution_failed", run)
+        return fail(call._record, str(meant), meant.code, run)
+    return fail(call._record, f"Execution failed: {_describe(meant)}", "execution_failed", run)
 
 
 def unknown_in(error: Exception) -> OutcomeUnknown | None:
@@ -241,7 +242,7 @@ def tells(error: Exception) -> bool:
 
 def cancelled(call: AnyToolCall, run: int, reason: str) -> ToolResult:
     """Answer a call that says itself that it stopped, or that only reads."""
-    return call._ended(_cancellation(call, reason, Cancelled.code), run)
+    return end_with(call._record, _cancellation(call, reason, Cancelled.code), run)
 
 
 def _cancellation(call: AnyToolCall, reason: str, code: str) -> ToolResult:
@@ -262,10 +263,10 @@ def not_executed(
         code: The code of the result.
         what: What is said of a call that was never started.
     """
-    if not was_begun(call._history):
+    if not was_begun(call._record.history):
         return _cancellation(call, f"{what}{why}", code)
     why = f"the tool was started before, and did not go on{why}"
-    within = ended_within(call, {})
+    within = ended_within(call._record, {})
     if only_reads(call):
         return _cancellation(call, f"{why}{within}", code)
     return unknown_outcome(call.metadata, f"{_doubt(why)}{within}", code)
@@ -290,12 +291,12 @@ def end_unstarted(
         The result; None if the call cannot be started: somebody has started or ended it, or asks.
     """
     while True:
-        since = len(call._entries)
-        if not call._stage.may_start:
+        since = len(call._record.entries)
+        if not call._record.stage.may_start:
             return None
         result = not_executed(call, why, code, what)
         ended: Move = move("ended", verdict=result.status, detail=result)
-        if call._append_all((ended,), since) is not None:
+        if call._record.append_all((ended,), since) is not None:
             return result
 
 
@@ -311,7 +312,7 @@ def after_doubt(call: AnyToolCall, doubtful: AnyToolCall) -> ToolResult | None:
 
 def only_reads(call: AnyToolCall) -> bool:
     """Whether neither the tool of a call nor the tools that it requested change anything."""
-    every = (call, *decoded_calls(call._asked_for()))
+    every = (call._record, *decoded_calls(call._record.requested_calls()))
     return all(each.spec.definition.only_reads for each in every)
 
 
@@ -324,15 +325,15 @@ def cut_off(call: AnyToolCall, run: int, why: str, code: str) -> ToolResult:
     # `indeterminate` says to the model: do not simply try again. A tool that only reads can be
     # tried again without harm, and an `error` says that.
     if not only_reads(call):
-        return call._give_up(_doubt(why), code, run)
+        return give_up(call._record, _doubt(why), code, run)
     if code == Cancelled.code:
         return cancelled(call, run, why)
-    return call._fail(f"{TimedOut.prefix}{why}", code, run)
+    return fail(call._record, f"{TimedOut.prefix}{why}", code, run)
 
 
 def lost(call: AnyToolCall, run: int, why: str) -> ToolResult:
     """Do as `cut_off` does for a run that may be over by now, with an answer that is lost."""
-    if call._is_in_run(run):
+    if call._record.is_in_run(run):
         with suppress(LifecycleError):  # it ended just now
             return cut_off(call, run, why, Cancelled.code)
     return unknown_outcome(call.metadata, _doubt(why), "cancelled")

@@ -24,6 +24,7 @@ from .. import AnyToolCall, AwaitingCall, SuspendedCall, ToolContext, ToolResult
 from .._call.deciding import HookGenerator
 from .._call.history import end_of, result_in, state_in, steps_of_kind
 from .._call.outcomes import outcome_of
+from .._call.running import fail, may_start, start
 from .._context.cancellation import Ended, finish, run_in_thread, wait_for_thread
 from .._round.ending import check_shown
 from .._round.events import Ancestry, row_of, tell_asked, tell_row
@@ -122,8 +123,8 @@ class Run:
                 "decode one with `AppTools.parse_tool_call(metadata)`."
             )
         handlers = settings.handlers
-        invocation = call._may_start(
-            None, None if handlers is None else handlers._invocation_of(call)
+        invocation = may_start(
+            call._record, None, None if handlers is None else handlers._invocation_of(call)
         )
         own = call.selector.timeout
         self.call = call
@@ -192,13 +193,13 @@ class Run:
     def _begin(self) -> Outcome | None:
         """Start the call; give what it ended with if its text does not fit any more."""
         try:
-            _, self.number = self.call._start(None, self.invocation)
+            _, self.number = start(self.call._record, None, self.invocation)
             if self.context is not None:
                 self.context._put(_number=self.number)
         except ToolInputError:
-            if not self.call._stage.is_end:
+            if not self.call._record.stage.is_end:
                 raise
-            refused: Any = outcome_of(self.call)
+            refused: Any = outcome_of(self.call._record)
             result: ToolResult = refused.result
             return result
         if self.on_started is not None:
@@ -412,7 +413,7 @@ class Run:
         return await output if isawaitable(output) else output
 
     def _function(self) -> Any:
-        return self.invocation.start(self.call, self.call._give_away(), self.hidden)
+        return self.invocation.start(self.call, self.call._record.input_for_tool(), self.hidden)
 
     async def _stop(self, task: _Task, reason: str, wait: _Wait) -> None:
         """Ask the run to end, and give it the grace to do so."""
@@ -531,13 +532,13 @@ class Run:
         error = TimedOut(f"{late} and {what}.", not is_known)
         self.on_error(error)
         if is_known:
-            return self.call._fail(str(error), error.code, self.number)
+            return fail(self.call._record, str(error), error.code, self.number)
         return cut_off(*self._mine, f"the tool {error.reason}", error.code)
 
     def _not_executed(self) -> Outcome:
         why = f", because {self._stop_reason() or 'it was cancelled.'}"
         while True:
-            self.call._may_start(None, self.invocation)
+            may_start(self.call._record, None, self.invocation)
             if (result := end_unstarted(self.call, why)) is not None:
                 return result
 
@@ -602,7 +603,7 @@ class Run:
         return self._finished(ended.result())
 
     def _function_sync(self) -> Any:
-        return self.invocation.run_sync(self.call, self.call._give_away(), self.hidden)
+        return self.invocation.run_sync(self.call, self.call._record.input_for_tool(), self.hidden)
 
 
 class _Fatal(NamedTuple):
@@ -710,30 +711,32 @@ class PlanRun:
         if self._in_order:
             from .._round.sorted_calls import Order
 
-            self.ready, self.waits = Order.of(self.plan._state).free()
+            order = Order.of(self.plan._state).free()
+            self.ready, self.waits = [each.call for each in order.calls], order.waits
         else:
-            self.ready = [call for call in self.plan.pending if call._stage.may_start]
+            self.ready = [call for call in self.plan.pending if call._record.stage.may_start]
         for call in self.ready if inner else ():
             check_shown(self.plan._state, call.id, hooks)  # before it is run, and its result lost
         return bool(self.ready)
 
     def _show_again(self) -> HookGenerator[None]:
         """Show what came of calls before, or while an after-hook raised, or was cut off."""
-        for call in self.plan._state.decoded:
-            if state_in(call._history) in ("handled", "finished"):
-                yield from self.shown(call, result_in(call._history))
-        for call in self.plan.pending:
-            end = end_of(call._history) if call.id in self.plan._state.call_round.inner else None
+        state = self.plan._state
+        for each in state.decoded:
+            if state_in(each.history) in ("handled", "finished"):
+                yield from self.shown(each.call, result_in(each.history))
+        for each in state.lists.pending:
+            end = end_of(each.history) if each.id in state.call_round.inner else None
             if end is not None and isinstance(end.detail, ToolResult):
-                outcome = yield from self.shown(call, end.detail)
-                self.take(call, outcome, call._last[1])
+                outcome = yield from self.shown(each.call, end.detail)
+                self.take(each.call, outcome, each.last[1])
 
     def shown(self, call: AnyToolCall, outcome: Any) -> HookGenerator[Outcome]:
         """Show what a call came to to the after-hooks, before the plan is given it."""
         shown: Outcome = outcome
         # That a call was refused at its start is no result of its tool.
-        if self.settings.hooks is not None and state_in(call._history) != "rejected":
-            shown = yield from show_to(call, outcome, self.settings.hooks)
+        if self.settings.hooks is not None and state_in(call._record.history) != "rejected":
+            shown = yield from show_to(call._record, outcome, self.settings.hooks)
         return shown
 
     def after_doubt(self, call: AnyToolCall) -> Outcome | None:
@@ -745,8 +748,14 @@ class PlanRun:
         for doubtful in self.in_doubt:
             # A program whose inner call is in doubt may go on: it accesses the same because that
             # call is part of it.
-            is_free = call in self.plan._state.outer_of(doubtful.id)  # it is within this one
-            if call._stage.may_start and not is_free and meet(doubtful.accesses, call.accesses):
+            is_free = call._record in self.plan._state.outer_of(
+                doubtful.id
+            )  # it is within this one
+            if (
+                call._record.stage.may_start
+                and not is_free
+                and meet(doubtful.accesses, call.accesses)
+            ):
                 outcome = after_doubt(call, doubtful)
                 if outcome is not None:
                     self.take(call, outcome, None)
@@ -798,7 +807,7 @@ class PlanRun:
         with self._lock:
             # Not started, so there is nothing to record: it stays pending, here or where the plan
             # is loaded. Of a call that was tried again, its history has the outcome.
-            if call._stage.may_start:
+            if call._record.stage.may_start:
                 return
             self.plan._state.check_open()
             if not record(self.plan._state, outcome, run):
@@ -820,16 +829,16 @@ class PlanRun:
 
     def started(self, call: AnyToolCall) -> None:
         """Tell that a call was started, if somebody wants to know."""
-        asked = any(steps_of_kind(call._history, "requested"))
+        asked = any(steps_of_kind(call._record.history, "requested"))
         self._tell("continued" if asked else "started", call, "pending")
 
     def _tell_ended(self, call: AnyToolCall, outcome: Outcome) -> None:
         if isinstance(outcome, SuspendedCall):
             self._tell("suspended", call)
-        elif isinstance(outcome, AwaitingCall) and not call._stage.is_end:
+        elif isinstance(outcome, AwaitingCall) and not call._record.stage.is_end:
             self._tell("requested", call)
             if self.settings.on_event is not None:
-                tell_asked(self.plan._state, self.settings.on_event, call)
+                tell_asked(self.plan._state, self.settings.on_event, call._record)
         else:
             self._tell("ended", call)
 
@@ -837,5 +846,5 @@ class PlanRun:
         self, kind: CallEventKind, call: AnyToolCall, state: CallRowState | None = None
     ) -> None:
         if self.settings.on_event is not None:
-            row = row_of(call, state, outer=Ancestry.of(self.plan._state, call.id))
+            row = row_of(call._record, state, outer=Ancestry.of(self.plan._state, call.id))
             tell_row(self.settings.on_event, kind, row)

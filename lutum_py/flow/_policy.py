@@ -130,12 +130,12 @@ class FlowGate(Settled, CallGate):
                 known = [(keys, value) for keys, value, _ in faults]
                 values = [(keys, value) for keys, value, _ in values_at(final, ())]
                 faults[:0] = [(*each, None) for each in values if each not in known]
-            shown = call._shown if faults else None
+            shown = call._record.shown if faults else None
             return tuple([_trace(index, final, shown, each) for each in faults])
 
     def _read(self, call: AnyToolCall) -> Index:
         """Return the index of all that is in the conversation, results within a round as well."""
-        within = read_within(call)
+        within = read_within(call._record)
         items = (*self._transcript, *within) if within else self._transcript
         # Most often something came after what was read; else a round with calls within has ended.
         known = self._index.items

@@ -525,7 +525,7 @@ class _Answering:
 
     async def _shown(self, call: AnyToolCall, outcome: Outcome) -> Outcome:
         """Show after-hooks what a call within came to; give what the awaiting call gets."""
-        shown: Outcome = await drive(show_to(call, outcome, self._hooks))
+        shown: Outcome = await drive(show_to(call._record, outcome, self._hooks))
         error = self._unmeant(outcome) if shown is outcome else None
         if error is None or not isinstance(shown, ToolResult):
             return shown

@@ -252,7 +252,7 @@ class CallSpan:
             )
             if self._tracer.content and span.is_recording():
                 # What the tool gets, which may be other than what the model sent.
-                shown = self.call.spec.shown_json(self.call._described)
+                shown = self.call.spec.shown_json(self.call._record.described)
                 self._content(span, "gen_ai.tool.call.arguments", shown)
         return self
 
@@ -306,7 +306,7 @@ class CallSpan:
         if isinstance(error, OutcomeUnknown):
             word = "indeterminate"
         elif isinstance(error, CancelledError):
-            word = "indeterminate" if was_begun(self.call._history) else "cancelled"
+            word = "indeterminate" if was_begun(self.call._record.history) else "cancelled"
         else:
             word = "cancelled" if isinstance(error, Cancelled) else "error"
         kind = _class_name(type(error))
@@ -429,12 +429,12 @@ def _place_of(
         links: The links that it named. If the span gets another parent than the current span,
             and is in another trace, a link to that is added.
     """
-    traces = call._round.traces
+    traces = call._record.round.traces
     if context is not None or not traces:
         return context, links
     # A call that goes on is found by its own id, and what a call requested by the id of that call:
     # `traces` is {"c1": "00-4bf9...-01"}, one entry for each call that asked, whatever the depth.
-    by = call._asked_by
+    by = call._record.requested_by
     trace = traces.get(call.id) or (None if by is None else traces.get(by))
     if trace is None:
         return context, links

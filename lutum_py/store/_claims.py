@@ -534,10 +534,10 @@ class Claims(Records):
                 if isinstance(settled, ToolResult):
                     record(plan._state, settled)
                     return settled
-                tell_row(events.append, "requested", row_at(plan._state, call))
-                tell_asked(plan._state, events.append, call)
+                tell_row(events.append, "requested", row_at(plan._state, call._record))
+                tell_asked(plan._state, events.append, call._record)
             if hooks is not None:
-                yield from decide_asked(plan._state, hooks, events.append, by=call)
+                yield from decide_asked(plan._state, hooks, events.append, by=call._record)
             return outcome
         ((result,), _) = as_results([outcome])
         if result.id != claim.call.id:

@@ -319,7 +319,7 @@ class Held(Generic[T_co]):
                     await drive(records._settling(claim, results[0], hooks, []))
                     await in_thread(records._end, claim, results[0])
                     if on_event is not None:
-                        row = row_at(claim._tree.plan._state, claim.call)
+                        row = row_at(claim._tree.plan._state, claim.call._record)
                         tell_row(on_event, "ended", row)
             except BaseException:
                 with suppress(StaleError):

@@ -296,7 +296,7 @@ class Worker:
             The run; or the result of a call that has one, which after-hooks are still to see; or
             None if the claim should be given back.
         """
-        if self.settings.hooks is not None and is_unshown(claim.call, self.settings.hooks):
+        if self.settings.hooks is not None and is_unshown(claim.call._record, self.settings.hooks):
             self._is_unshown = True
         if self.is_stopping or self._is_unshown:
             return None
@@ -459,7 +459,7 @@ class Worker:
         on_event = self._on_event
         if isinstance(outcome, SuspendedCall):
             kind = "suspended"
-        tell_row(on_event, kind, row_at(claim._tree.plan._state, claim.call))
+        tell_row(on_event, kind, row_at(claim._tree.plan._state, claim.call._record))
 
     def _tell_all(self, events: Iterable[CallEvent]) -> None:
         if self.settings.on_event is not None:
@@ -487,7 +487,7 @@ def pauses() -> Iterator[float]:
 
 
 def _outer(claim: Claim) -> tuple[AnyToolCall, ...]:
-    return claim._tree.plan._state.outer_of(claim.call.id)
+    return tuple([each.call for each in claim._tree.plan._state.outer_of(claim.call.id)])
 
 
 def _timed(step: Callable[[Claim], object], claim: Claim) -> float:

@@ -236,7 +236,7 @@ class Claim(SetOnce):
 
         `store.finish` shows it to them again.
         """
-        end = end_of(self.call._history)
+        end = end_of(self.call._record.history)
         return None if end is None else end.detail
 
     @property

@@ -63,7 +63,7 @@ class World(Race):
             getattr(self, f"to_{step}")()
         self.look()
         for each in plan._state.all_calls():
-            each._entries = Racing(each._entries)
+            each.entries = Racing(each.entries)
 
     # From each place to the next one.
 
@@ -106,7 +106,7 @@ class World(Race):
             found = sorted((id, name) for name, ids in lists.items() for id in ids)
             assert found == sorted((id, state) for id, (state, _) in rows.items())
             for call in plan._state.all_calls():
-                for each in call._asked_for():
+                for each in call.requested_calls():
                     assert each.id in rows, "what was requested is in no view"
             seen.append((rows, lists, plan.is_settled))
         assert seen[0] == seen[1]
@@ -116,7 +116,7 @@ class World(Race):
         """The histories tell what happened."""
         self.look()
         for call in self.plan._state.all_calls():
-            kinds = [step.kind for step in call._history]
+            kinds = [step.kind for step in call.history]
             between = [k for k in kinds if k in ("started", "retried", "decided", "requested")]
             assert all(a != b or a != "started" for a, b in pairwise(between)), call.id
             ends = [kind for kind in kinds if kind in ("ended", "retried")]
@@ -143,7 +143,7 @@ class World(Race):
         with suppress(LutumError):
             self.plan.discard()
         for call in self.plan._state.all_calls():
-            assert not call._stage.is_open or call._history[-1].kind == "retried"
+            assert not call.stage.is_open or call.history[-1].kind == "retried"
 
     # Moves.
 

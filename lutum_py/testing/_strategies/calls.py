@@ -20,6 +20,7 @@ from datetime import UTC, timedelta
 from typing import Any, Final, TypeAlias
 
 from ... import ToolMetadata, Toolset
+from ..._call.call_state import decode
 from ..._schema.field_issues import path_of
 from ..._schema.schema_reader import UNIONS, localized, parts_of, type_of
 from ..._text.json import (
@@ -660,7 +661,7 @@ def require_toolset(taker: str, given: object) -> None:
 def fits(selector: AnySelector, text: str) -> bool:
     """Whether a tool takes this argument text."""
     try:
-        selector._decode(ToolMetadata(id="", name=selector.name, arguments=text))
+        decode(selector, ToolMetadata(id="", name=selector.name, arguments=text))
     except InvalidArgumentsError:
         return False
     return True
