@@ -25,7 +25,7 @@ STILL: Final = {
     "otel": (0, 0),
     "policy": (0, 0),
     "sinks": (0, 0),
-    "store": (1, 0),
+    "store": (0, 0),
     "testing": (0, 0),
     "window": (0, 0),
 }

@@ -9,6 +9,7 @@ import pytest
 
 from lutum_py import AnyToolCall, ToolMetadata, tool
 from lutum_py.errors import InvalidArgumentsError
+from tests.private import decode
 
 
 def spec_of(declared: Any) -> Any:
@@ -21,7 +22,9 @@ def call_of(declared: Any, arguments: Any = "{}", *, id: str = "c1") -> Any:
     """Decode a call of a tool; arguments other than a string are encoded first."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     selector = spec_of(declared).free_selector
-    made: AnyToolCall = selector._decode(ToolMetadata(id=id, name=selector.name, arguments=text))
+    made: AnyToolCall = decode(
+        selector, ToolMetadata(id=id, name=selector.name, arguments=text)
+    ).call
     return made
 
 
@@ -31,7 +34,7 @@ def refusal(declared: Any, arguments: Any, *, redact: bool = False) -> str:
     selector = spec_of(declared).free_selector
     metadata = ToolMetadata(id="c1", name=selector.name, arguments=text)
     with pytest.raises(InvalidArgumentsError) as caught:
-        selector._decode(metadata, redact=redact)
+        decode(selector, metadata, redact=redact)
     said, error = str(caught.value), caught.value
     head = f"The arguments of tool `{selector.name}` are invalid, so it was not run:\n"
     tail = "\nCall it again with corrected arguments."

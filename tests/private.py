@@ -6,14 +6,16 @@ that no public name shows whole. Whatever is renamed inside is renamed here.
 
 from __future__ import annotations
 
-from lutum_py._call.base_call import BaseCall
+from lutum_py._call.base_call import CallRecord
+from lutum_py._call.call_state import DecodedCall, decode
 from lutum_py._call.history import move
+from lutum_py._call.running import finish
 from lutum_py._call.spec import ToolSpec
 from lutum_py._hooks import pipeline
 from lutum_py._round import plan, plan_json
 from lutum_py._round.inner import ask
-from lutum_py._round.plan import ToolRoundPlan, as_plan
-from lutum_py._round.sorted_calls import RoundState, SortedCalls
+from lutum_py._round.plan import ToolRoundPlan
+from lutum_py._round.sorted_calls import RoundState
 from lutum_py._schema.arguments import NOTHING, Arguments, Filler, InputText, has_none, same
 from lutum_py.store import _backend as store_backend
 from lutum_py.store import _database as store_database
@@ -28,20 +30,21 @@ from lutum_py.store._database import Database, LostCommit, Rows, database_at
 __all__ = [
     "NOTHING",
     "Arguments",
-    "BaseCall",
+    "CallRecord",
     "Database",
+    "DecodedCall",
     "Filler",
     "InputText",
     "LostCommit",
     "RoundState",
     "Rows",
-    "SortedCalls",
     "ToolRoundPlan",
     "ToolSpec",
     "Wanted",
-    "as_plan",
     "ask",
     "database_at",
+    "decode",
+    "finish",
     "has_none",
     "in_thread",
     "interruptible",

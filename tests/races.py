@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from lutum_py.errors import LutumError
-from tests.private import BaseCall, RoundState, ToolRoundPlan, plan_json
+from tests.private import CallRecord, RoundState, ToolRoundPlan, plan_json
 from tests.private import plan as plan_module
 
 __all__ = ["NOW", "SEAMS", "Race", "Racing", "watched"]
@@ -48,9 +48,9 @@ class Racing(dict[int, Any]):
 
 
 _PLACES: Final[tuple[tuple[Any, str, str], ...]] = (
-    (BaseCall, "_check_may_start", "may start"),
-    (RoundState, "_check_open", "is open"),
-    (RoundState, "_close", "closed"),
+    (CallRecord, "check_may_start", "may start"),
+    (RoundState, "check_open", "is open"),
+    (RoundState, "close", "closed"),
     (ToolRoundPlan, "_given_up", "given up"),
     (plan_module, "results_of", "results"),
     (plan_module, "joined_round", "joined"),

@@ -293,7 +293,7 @@ def test_a_large_round_is_shown_in_part() -> None:
 def test_a_plan_without_calls_says_so() -> None:
     """Where nothing was asked, that is said."""
     saved = json.loads(opened(("c1", "add", {"a": 1})).plan().dump_json())
-    saved["turn"]["items"], saved["calls"] = [], []
+    saved["round"]["turn"]["items"], saved["round"]["calls"], saved["entries"] = [], [], []
     rest = {name: value for name, value in saved.items() if name != "seal"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     saved["seal"]["value"] = hashlib.sha256(text.encode()).hexdigest()

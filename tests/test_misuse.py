@@ -28,6 +28,7 @@ from lutum_py.sinks import ThrottledSink
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
 from tests.declared import declare
+from tests.private import decode
 
 
 @tool_fn
@@ -57,7 +58,10 @@ WRONG: list[Any] = [None, 3, object()]
 USES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "match": (Net.ping.match, "A selector matches calls, as a round or plan has them in"),
     "matches": (Net.ping.matches, "A selector matches calls, as a round or plan has them in"),
-    "decode": (Net.ping._decode, "A call is decoded from its ToolMetadata, not from "),
+    "decode": (
+        lambda given: decode(Net.ping, given),
+        "A call is decoded from its ToolMetadata, not from ",
+    ),
     "only": (ToolAvailability.only, "Tools are named by a list of selectors or wire names, as in"),
     "default plus": (ToolAvailability.default_plus, "Tools are named by a list of selectors or"),
     "definitions": (Net.definitions_for, "Tools are named by a list of selectors or wire names"),

@@ -1,43 +1,52 @@
 """One decoded tool call: typed input in, one result out.
 
-What it holds is in `call_state`; here is what can be done with it: answer it, run it, or let hooks
-decide about it.
+What is known of it is in its record, see `call_state`. Here is what can be done with it: answer it,
+run it, or let hooks decide about it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+)
 
-from .._schema.output import Output
-from .._text.escaping import words_of
-from .._text.json import compact_json, sendable, shorten
+from .._text.immutable import settle
+from .._text.json import shorten
 from .._transcript.assistant import ToolMetadata
-from .._transcript.result import ToolResult, failure, make_result, unknown_outcome
-from ..errors import LifecycleError, MisuseError, TimedOut, ToolInputError, ToolOutputError
-from .base_call import BaseCall
-from .call_state import CallState
+from .._transcript.result import ToolResult
+from ..errors import LifecycleError, MisuseError
+from .call_state import DecodedCall, call_of
 from .deciding import HookGenerator, drive, drive_sync, review_by
-from .history import ON_RECORD, REFUSED_BY, CallStatus, Move, end_of, move, was_begun
+from .history import ON_RECORD, CallStatus, CallStep, end_of, move, was_begun
 from .outcomes import (
-    REPLY,
     HandledCall,
     RejectedCall,
-    Reply,
     SuspendedCall,
     handled_call,
     outcome_of,
     reply_in,
     suspend,
 )
+from .running import check_text, end_with, fail, finish, give_up, result_of, run, start
 
 if TYPE_CHECKING:
-    from .._context.suspension import SuspendTicket
+    from typing import Self
+
+    from .._context.suspension import Decision, SuspendTicket
     from .._schema.capabilities import ResourceAccess
     from .._schema.invocation import Invocation
-    from .._transcript.message import Attachment, Labels
-    from .outcomes import ReplyStatus
+    from .._transcript.message import Attachment
+    from .outcomes import Reply
     from .selector import Selector
+    from .spec import AnySpec
 
 P = ParamSpec("P")
 X = TypeVar("X")
@@ -45,12 +54,8 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 T_co = TypeVar("T_co", covariant=True)
 
-_NEW = CallStatus.NEW
-_RESUMING = CallStatus.RESUMING
-_ANYTHING = Output(None)
 
-
-class AnyToolCall(CallState):
+class AnyToolCall:
     """Decoded call of any tool: the base under which calls of several tools are kept.
 
     Attributes:
@@ -60,17 +65,186 @@ class AnyToolCall(CallState):
             sent as a string.
     """
 
-    __slots__ = ()
+    # All that is known of a call is in its record. So what users see has the names that are meant
+    # for them, and those of the core need no underscore.
+    __slots__ = ("__weakref__", "_record")
 
+    spec: ClassVar[AnySpec]
+    metadata: ToolMetadata
     selector: Selector[Any, Any]
+    coerced: tuple[str, ...]
+    _record: DecodedCall
 
-    if TYPE_CHECKING:
-        # No `Any`, which would hide a wrong name after `case` from some checkers.
+    def __init__(
+        self,
+        metadata: ToolMetadata,
+        input: Any,
+        *,
+        selector: Any = None,
+        coerced: tuple[str, ...] = (),
+    ) -> None:
+        self._record = DecodedCall(self.spec, metadata, input, selector, coerced)
+        self._record.shown_by(self)
 
-        @property
-        def input(self) -> object: ...
-        @input.setter
-        def input(self, value: Any) -> None: ...
+    # A call is one object per round. Two of them could both start.
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (call_of, (self._record,))
+
+    def __repr__(self) -> str:
+        shown = self.spec.shown_json(self._record.described)
+        return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={shown})"
+
+    # What it is, and how far it has come.
+
+    @property
+    def id(self) -> str:
+        """The provider's id of the call."""
+        return self._record.metadata.id
+
+    @property
+    def name(self) -> str:
+        """The wire name of the tool."""
+        return self._record.metadata.name
+
+    if not TYPE_CHECKING:  # `settle` lets them refuse assignments
+        metadata = property(lambda self: self._record.metadata)
+        selector = property(lambda self: self._record.selector)
+        coerced = property(lambda self: self._record.coerced)
+
+    @property
+    def status(self) -> CallStatus:
+        """How far the call has come; it changes only as the lifecycle table allows."""
+        return self._record.status
+
+    @property
+    def steps(self) -> tuple[CallStep, ...]:
+        """What happened to the call, in order: each thing once.
+
+        Example:
+            >>> from lutum_py import Toolset, ToolMetadata, tool, tool_fn
+            >>> @tool_fn
+            ... def add(a: int, b: int = 1) -> int:
+            ...     return a + b
+            >>> class Sums(Toolset):
+            ...     plus = tool(add)
+            >>> call = Sums.parse_tool_call(ToolMetadata(id="c1", name="add", arguments='{"a":2}'))
+            >>> _ = call.call_sync()
+            >>> [step.kind for step in call.steps], call.steps[0].arguments
+            (['proposed', 'started', 'ended'], {'a': 2, 'b': 1})
+        """
+        record = self._record
+        return tuple(record.shown_step(step) for step in record.history)
+
+    # No `Any`, which would hide a wrong name after `case` from some checkers.
+    @property
+    def input(self) -> object:
+        """The decoded input. Assigning validates, and is refused once the call is approved.
+
+        What is done to it in place is noticed when hooks review the call, or when it starts, waits
+        or is saved, and validated then.
+        """
+        return self._record.lent_input()
+
+    @input.setter
+    def input(self, value: Any) -> None:
+        self._record.assign(value)
+
+    @property
+    def parts(self) -> tuple[ToolMetadata, Any]:
+        """The metadata and the input."""
+        return (self.metadata, self.input)
+
+    @property
+    def final_arguments(self) -> Any:
+        """The arguments as they would run, as plain data, with secrets as they are.
+
+        It is for gates, and never to be shown: what is shown is masked, as in `plan.calls`.
+        """
+        return self._record.text_or_raise().data
+
+    @property
+    def digest(self) -> str:
+        """A digest of the tool, its schema and the final arguments.
+
+        One that is within another call is told by its id as well: what is decided about
+        `c1/2` says nothing of `c1/3` with the same arguments.
+        """
+        return self._record.digest
+
+    @property
+    def idempotency_key(self) -> str:
+        """A key for services that ask for one: the same everywhere, until the input is replaced.
+
+        What is done to the input in place after the key was read does not change it.
+
+        It is made of the call's id and digest. Some providers send no ids that differ from turn to
+        turn, so if the conversation has an id, as in `Session(id=...)`, the key begins with that
+        and the turn's place: `<id>/<place>/<digest>`.
+        """
+        record = self._record
+        return record.round.stored_in + record.round.key_prefix + record.own_key
+
+    # What was asked and decided.
+
+    @property
+    def approval(self) -> Decision | None:
+        """The decision by which a suspended call goes on, if that is how it came here."""
+        answers = self._record.answers
+        return answers[0].decision if answers else None
+
+    @property
+    def resume(self) -> Decision | None:
+        """The decision by which the call goes on, as the tool is told about it.
+
+        That is the decision about a ticket whose mode passes it to the tool, else about the tool's
+        own ticket. A decision about any other ticket of a gate is not for the tool, and is in
+        `approval`.
+        """
+        answer = self._record.answer_for_tool
+        return None if answer is None else answer.decision
+
+    @property
+    def ticket(self) -> SuspendTicket | None:
+        """The ticket that the decision in `resume` is about."""
+        answer = self._record.answer_for_tool
+        return None if answer is None else answer.ticket
+
+    @property
+    def suspension_id(self) -> str | None:
+        """The id of the suspension that the call comes from: the tool's own, if it has one."""
+        answer = self._record.answer_to_last
+        return None if answer is None else answer.ticket.id
+
+    @property
+    def suspension_reason(self) -> str | None:
+        """Why the call was suspended: the action of its ticket."""
+        answer = self._record.answer_to_last
+        return None if answer is None else answer.ticket.action
+
+    def retry(self) -> Self:
+        """Let a call that was run be tried again, and return it.
+
+        The history goes on: the call is new again, and has the input that hooks gave it until they
+        review it once more, from the input as it was before. An approval covers another try after
+        a definite failure. If nobody knows what the last try did, and the tool is not declared
+        `idempotent=True`, a new approval is needed.
+
+        Returns:
+            The call itself, also if it can start anyway: then nothing is written.
+
+        Raises:
+            LifecycleError: The round is over; or the call was given up, waits, awaits other calls
+                or comes back from them; or a hook or a person answered it.
+        """
+        self._record.retry()
+        return self
 
     @property
     def accesses(self) -> tuple[ResourceAccess, ...]:
@@ -92,27 +266,27 @@ class AnyToolCall(CallState):
             >>> Files.parse_tool_call(metadata).accesses
             (ResourceAccess(area='files', target='docs/a.md', mutating=True),)
         """
-        from .._schema.capabilities import accesses_of
-
-        effects = self.selector.definition.capabilities.effects
-        has_targets = any(effect.target is not None for effect in effects)
-        data = self._described.data if has_targets else None
-        return accesses_of(effects, self.spec.arguments, data)
+        return self._record.accesses
 
     @property
     def shown_arguments(self) -> Any:
         """The final arguments as plain data, secrets masked; None if they have no JSON form."""
-        return self._shown
+        return self._record.shown
+
+    @property
+    def may_start(self) -> bool:
+        """Whether the call may be started, as far as its steps say: it is new, or goes on."""
+        return self._record.stage.may_start
 
     @property
     def requested_by(self) -> str | None:
         """The id of the call that requested this one; None for a call of the turn."""
-        return self._asked_by
+        return self._record.requested_by
 
     @property
     def was_started(self) -> bool:
         """Whether its tool was started: in this try, an earlier one, or before it suspended."""
-        return was_begun(self._history)
+        return was_begun(self._record.history)
 
     @property
     def trace(self) -> str | None:
@@ -121,8 +295,8 @@ class AnyToolCall(CallState):
         A call that goes on belongs under its own first span, and a call that another requested
         under the span of that one: see `AwaitingCall.set_trace`.
         """
-        traces = self._round.traces
-        return traces.get(self.id) or traces.get(self._asked_by or "")
+        traces = self._record.round.traces
+        return traces.get(self.id) or traces.get(self.requested_by or "")
 
     # Ways to answer.
 
@@ -149,74 +323,8 @@ class AnyToolCall(CallState):
             MisuseError: The message is not text, or it is a `Reply` of another status.
             LifecycleError: The call has ended already, or waits for a decision.
         """
-        return self._ended(self._result_of(output, message, attachments))
-
-    def _result_of(
-        self, output: Any, message: str | None = None, attachments: Iterable[Attachment] = ()
-    ) -> ToolResult:
-        """Return the result that an output makes."""
-        code = labels = None
-        reply = reply_in(output)
-        if reply is not None:
-            if reply.status != "success":
-                raise MisuseError(
-                    f"Call {self.id!r} of tool `{self.name}` is completed with a reply of status "
-                    f"`{reply.status}`. Complete it with a success, or use `call.fail(message)`."
-                )
-            output, message = reply.output, message or reply.model_message
-            attachments = attachments or reply.attachments
-            code, labels = reply.code, reply.labels
-        if message is not None:
-            _check_text(self, "message", message)
-        return self._encoded(output, "success", message, attachments, code, labels)
-
-    def _encoded(
-        self,
-        output: Any,
-        status: ReplyStatus,
-        message: str | None,
-        attachments: Iterable[Attachment],
-        code: str | None,
-        labels: Labels | None,
-    ) -> ToolResult:
-        """Return the result of an output, and of what is said beside it."""
-        metadata = self.metadata
-        if metadata.name != self.selector.name:
-            raise self._of_another_tool()
-        attached = _checked(self, attachments) if attachments else ()
-        text = (self.spec.output if status == "success" else _ANYTHING).encode(self.name, output)
-        # A test of the text first, since nearly no output holds a file: to look through each output
-        # for an `Attachment` would take longer than to encode it.
-        if '"mime_type":' in text:
-            attached, message = with_files(output, text, attached, message)
-        return make_result(metadata, text, status, message, attached, code, labels)
-
-    def _ended(self, result: ToolResult, run: int | None = None) -> ToolResult:
-        """Return a result once the history says that the call ended with it.
-
-        Args:
-            result: The result.
-            run: Of which run it is the outcome; None for the run in progress, or of none.
-
-        Raises:
-            LifecycleError: The call has a result, or that run is over: then the result is in the
-                history as `late`.
-        """
-        # As `move` makes it, which costs as much as the step.
-        status = result.status
-        ended: Move = ("ended", status, None, None, None, status, None, None, result)
-        changed: tuple[Move, ...] = ()
-        if run is None:  # the program may have run the tool by itself
-            changed = self._changes_unstarted()
-        self._append_all((*changed, ended), None, run)
-        return result
-
-    def _of_another_tool(self) -> ToolOutputError:
-        return ToolOutputError(
-            f"Call {self.id!r} was made for tool `{self.metadata.name}`, but is answered as a call "
-            f"of `{self.selector.name}`. Use the metadata of the call that you answer.",
-            tool=self.selector.name,
-        )
+        record = self._record
+        return end_with(record, result_of(record, output, message, attachments))
 
     def finish(self, output: Any) -> ToolResult:
         """Answer the call with what its function gave: the output, or a `Reply` of any status.
@@ -225,24 +333,7 @@ class AnyToolCall(CallState):
             ToolOutputError: As in `complete`.
             LifecycleError: As in `complete`.
         """
-        return self._finish(output)
-
-    def _finish(self, output: Any, run: int | None = None) -> ToolResult:
-        if isinstance(output, REPLY):
-            reply: Reply[Any] = output
-            if reply.status == "success":
-                return self._ended(self._result_of(reply), run)
-            said = (reply.status, reply.model_message, reply.attachments, reply.code, reply.labels)
-            return self._ended(self._encoded(reply.output, *said), run)
-        # Every run comes here: what `_encoded` does if nothing is said beside the output.
-        metadata = self._metadata
-        if metadata.name != self._selector.name:
-            raise self._of_another_tool()
-        text = self.spec.output.encode(metadata.name, output)
-        if '"mime_type":' in text:
-            attached, message = with_files(output, text, (), None)
-            return self._ended(make_result(metadata, text, "success", message, attached), run)
-        return self._ended(make_result(metadata, text, "success"), run)
+        return finish(self._record, output)
 
     def fail(self, message: str, *, code: str | None = None) -> ToolResult:
         """Answer the call with an error that the model reads.
@@ -255,14 +346,7 @@ class AnyToolCall(CallState):
             MisuseError: The code is not text.
             LifecycleError: The call has ended already, or waits for a decision.
         """
-        return self._fail(message, code)
-
-    def _fail(self, message: str, code: str | None, run: int | None = None) -> ToolResult:
-        message = sendable(words_of(message))
-        if code is not None:
-            _check_text(self, "code", code)
-            code = sendable(code)
-        return self._ended(failure(self.metadata, "error", message, code), run)
+        return fail(self._record, message, code)
 
     def reject(self, reason: str) -> RejectedCall:
         """Refuse the call; the model is told the reason.
@@ -271,10 +355,11 @@ class AnyToolCall(CallState):
             MisuseError: The reason is not text.
             LifecycleError: The call has ended already.
         """
-        _check_text(self, "reason", reason)
+        record = self._record
+        check_text(record, "reason", reason)
         ended = move("ended", verdict="rejected", reason=reason)
-        self._append_all((*self._changes_unstarted(), ended))
-        return RejectedCall(self.metadata, self, reason)
+        record.append_all((*record.changes_unstarted(), ended))
+        return RejectedCall(record.metadata, self, reason)
 
     def indeterminate(self, reason: str, *, code: str | None = None) -> ToolResult:
         """Answer a call that was started, and of which nobody knows what it did.
@@ -287,20 +372,15 @@ class AnyToolCall(CallState):
             MisuseError: The reason or the code is not text.
             LifecycleError: The call was not started, so that it surely did nothing, or has ended.
         """
-        is_open = self.status in (_NEW, _RESUMING)
-        if is_open and not self.was_started and self._round.closed_by != ON_RECORD:
+        record = self._record
+        is_open = record.status in (CallStatus.NEW, CallStatus.RESUMING)
+        if is_open and not was_begun(record.history) and record.round.closed_by != ON_RECORD:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was not started, so it did nothing, and "
                 f"that is known: it is {self.status}. Answer it with `call.fail(message)` or "
                 "`call.reject(reason)`."
             )
-        return self._give_up(reason, code)
-
-    def _give_up(self, reason: str, code: str | None, run: int | None = None) -> ToolResult:
-        _check_text(self, "reason", reason)
-        if code is not None:
-            _check_text(self, "code", code)
-        return self._ended(unknown_outcome(self.metadata, reason, code), run)
+        return give_up(record, reason, code)
 
     def handled(self, output: Any) -> HandledCall[Any, Any]:
         """Answer the call without running it, as a hook does.
@@ -312,7 +392,7 @@ class AnyToolCall(CallState):
         """
         result = self.complete(output)
         reply = reply_in(output)
-        return handled_call(self, output if reply is None else reply.output, result, None)
+        return handled_call(self._record, output if reply is None else reply.output, result, None)
 
     def suspend(self, ticket: SuspendTicket) -> SuspendedCall:
         """Let the call wait for a decision; its input is frozen from now on.
@@ -322,7 +402,7 @@ class AnyToolCall(CallState):
             LifecycleError: The call waits already, or has ended.
             ToolInputError: Its input was changed in place, and does not fit any more.
         """
-        return suspend(self, ticket)
+        return suspend(self._record, ticket)
 
     # Ways to run.
 
@@ -345,13 +425,14 @@ class AnyToolCall(CallState):
             ToolInputError: Its input was changed in place, and does not fit any more.
         """
         # Not by way of `invoke`: one coroutine less for what every loop does most.
-        invocation, run = self._start(skipped)
-        if self._selector.timeout is not None or not invocation.is_async:
-            return self._finish(await self._run(invocation, skipped), run)
-        input = self._give_away()
+        record = self._record
+        invocation, number = start(record, skipped)
+        if record.selector.timeout is not None or not invocation.is_async:
+            return finish(record, await run(record, invocation, skipped), number)
+        input = record.input_for_tool()
         if invocation.is_as_is and not skipped:
-            return self._finish(await invocation.function(**input.__dict__), run)
-        return self._finish(await invocation.start(self, input, skipped), run)
+            return finish(record, await invocation.function(**input.__dict__), number)
+        return finish(record, await invocation.start(self, input, skipped), number)
 
     def call_sync(self, /, **skipped: Any) -> ToolResult:
         """Run a sync function right here and answer the call with what it returns.
@@ -363,8 +444,10 @@ class AnyToolCall(CallState):
             MisuseError: The function is async; or as for `call`.
         """
         self._refuse_async()
-        invocation, run = self._start(skipped)
-        return self._finish(invocation.run_sync(self, self._give_away(), skipped), run)
+        record = self._record
+        invocation, number = start(record, skipped)
+        output = invocation.run_sync(self, record.input_for_tool(), skipped)
+        return finish(record, output, number)
 
     async def invoke(self, /, **skipped: Any) -> Any:
         """Run the decorated function and give its raw output; answer with `complete` yourself.
@@ -375,40 +458,12 @@ class AnyToolCall(CallState):
             TimedOut: The tool's deadline passed, as in `call`.
         """
         invocation = self.start(skipped)
-        return await self._run(invocation, skipped)
-
-    async def _run(self, invocation: Invocation, skipped: dict[str, Any]) -> Any:
-        """Run a call that was started, and cut it off when its tool's deadline passes.
-
-        Raises:
-            TimedOut: It was cut off. What the function raises comes out unchanged, also a
-                `TimeoutError` of its own.
-        """
-        import asyncio  # slow to load, and most programs need it later
-
-        # `asyncio.timeout` raises the same `TimeoutError` that the function may raise by itself.
-        # Which of the two came out is told by identity: only its own passed the inner `except`.
-        seconds, own = self.selector.timeout, None
-        try:
-            async with asyncio.timeout(seconds):
-                try:
-                    return await invocation.run(self, self._give_away(), skipped)
-                except TimeoutError as error:
-                    own = error
-                    raise
-        except TimeoutError as error:
-            if error is own:
-                raise
-            raise TimedOut(
-                f"did not finish within {seconds:g} seconds and was cut off.", is_in_doubt=True
-            ) from None
-        finally:
-            del own  # its traceback holds this frame
+        return await run(self._record, invocation, skipped)
 
     def invoke_sync(self, /, **skipped: Any) -> Any:
         """Run a sync function right here, without a deadline, and give its raw output."""
         self._refuse_async()
-        return self.start(skipped).run_sync(self, self._give_away(), skipped)
+        return self.start(skipped).run_sync(self, self._record.input_for_tool(), skipped)
 
     def _refuse_async(self) -> None:
         invocation = self.spec.invocation
@@ -430,57 +485,7 @@ class AnyToolCall(CallState):
                 is over.
             ToolInputError: Its input was changed in place, and does not fit any more.
         """
-        return self._start(skipped, invocation)[0]
-
-    def _start(
-        self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
-    ) -> tuple[Invocation, int]:
-        """Do as `start` does, and name the run by the number of its entry."""
-        while True:
-            since = len(self._entries)  # what follows holds of this history
-            changed = None if self._lent is None else self._changes()
-            if changed is not None and self._selector.needs_review:
-                self._take_changes()  # on record first: it has to be reviewed, so this refuses
-                continue
-            found = self._may_start(skipped, invocation)
-            if not self.spec.arguments.is_faithful and (why := self._unfit_text()) is not None:
-                self._end_unfit(why, since)
-            at, by = self._round.started
-            started = ("started", "started", at, by, None, None, None, None, None)
-            run = self._append_all((started,) if changed is None else (changed[0], started), since)
-            if run is not None:
-                if changed is not None:
-                    self._hold_changed(run, *changed[1:])
-                return found, run
-
-    def _end_unfit(self, why: str, since: int) -> None:
-        """End a call whose text does not fit any more, so that the model reads why.
-
-        A call that was started before does not become an issue: it may have had its effects.
-
-        Raises:
-            ToolInputError: It does not, and this says why.
-        """
-        if not self.was_started:
-            ended = move("ended", by=REFUSED_BY, phase="execution", verdict="rejected", reason=why)
-            self._append_all((ended,), since)
-        raise ToolInputError(why, tool=self.name)
-
-    def _may_start(
-        self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
-    ) -> Invocation:
-        """Refuse a call that `start` would refuse, and change nothing."""
-        invocation = invocation or self.spec.invocation
-        if invocation is None:
-            what = "an input model" if isinstance(self.spec.arguments.type, type) else "a schema"
-            raise MisuseError(
-                f"Tool `{self.name}` (call {self.id!r}) is {what} without a function. Do the work "
-                "yourself and answer with `call.complete(output)`."
-            )
-        if skipped is not None and (skipped or invocation.required):
-            invocation.check(self, skipped)
-        self._check_may_start()
-        return invocation
+        return start(self._record, skipped, invocation)[0]
 
     async def hook(self, hooks: Hooks, /) -> HookOutcome:
         """Send this one call through hooks.
@@ -493,7 +498,7 @@ class AnyToolCall(CallState):
             HookError: A hook raised, or gave something that is not a decision.
             LifecycleError: The call runs, waits, or has ended.
         """
-        return await drive(_hook_generator(self, hooks))
+        return await drive(_hook_generator(self._record, hooks))
 
     def hook_sync(self, hooks: Hooks, /) -> HookOutcome:
         """Do as `hook` does, if every hook is sync.
@@ -501,15 +506,15 @@ class AnyToolCall(CallState):
         Raises:
             MisuseError: A hook is async; the text names it.
         """
-        return drive_sync(_hook_generator(self, hooks))
+        return drive_sync(_hook_generator(self._record, hooks))
 
     @property
     def result(self) -> ToolResult | None:
         """What the call ended with, before after-hooks saw it; None if it has not ended."""
-        end = end_of(self._history)
+        end = end_of(self._record.history)
         if end is None or isinstance(end.detail, ToolResult):
             return None if end is None else end.detail
-        answered: Any = outcome_of(self)
+        answered: Any = outcome_of(self._record)
         result: ToolResult = answered.result
         return result
 
@@ -519,41 +524,20 @@ class AnyToolCall(CallState):
         return any(one.conflicts_with(each) for one in self.accesses for each in theirs)
 
 
-def _hook_generator(call: AnyToolCall, hooks: Any) -> HookGenerator[HookOutcome]:
+def _hook_generator(call: DecodedCall, hooks: Any) -> HookGenerator[HookOutcome]:
     """Let hooks review one call by itself."""
-    if not call._stage.may_ask:
-        raise call._refused("reviewed")
+    if not call.stage.may_ask:
+        raise call.refused("reviewed")
     review = None if isinstance(hooks, type) else getattr(hooks, "_review", None)
     yield from review_by(call, hooks) if review is None else review(call)
-    return call if call._stage.may_start else outcome_of(call)
+    return call.call if call.stage.may_start else outcome_of(call)
 
 
-def _check_text(call: AnyToolCall, what: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise MisuseError(
-            f"The {what} for call {call.id!r} of tool `{call.name}` is {shorten(value)}. Give a "
-            "text: the model reads it."
-        )
-
-
-def _checked(call: AnyToolCall, attachments: Iterable[Attachment]) -> tuple[Attachment, ...]:
-    from .._transcript.message import attachments_of
-
-    return attachments_of(f"Call {call.id!r} of tool `{call.name}`", attachments)
-
-
-def with_files(
-    output: Any, text: str, attached: tuple[Attachment, ...], message: str | None
-) -> tuple[tuple[Attachment, ...], str | None]:
-    """Let the model see the files that are in an output, in place of their data."""
-    from .._transcript.message import attachments_in, shown_with
-
-    # What is not written is shown to nobody: a field may be left out, or not be declared.
-    inside = dict.fromkeys(attachments_in(output))
-    found = tuple(each for each in inside if compact_json(each.url) in text)
-    if found and message is None:
-        message = shown_with(text, found)
-    return tuple(dict.fromkeys((*attached, *found))), message
+settle(
+    AnyToolCall,
+    "a call is what the model sent. Change its input by `call.input = ...`.",
+    *("metadata", "selector", "coerced"),
+)
 
 
 class ToolCall(AnyToolCall, Generic[In, Out]):
@@ -620,7 +604,7 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
             )
         given: Any = function
         invocation = self.start(skipped)
-        positional, keywords = invocation.bind(self, self._give_away(), skipped)
+        positional, keywords = invocation.bind(self, self._record.input_for_tool(), skipped)
         applied: X = given(*positional, **keywords)
         return applied
 
@@ -651,8 +635,3 @@ Hooks: TypeAlias = (
     | Callable[[AnyToolCall], Awaitable[HookOutcome]]
 )
 """A hook set, an object like one, or a plain function of a call."""
-
-
-def decoded_calls(calls: Iterable[BaseCall]) -> Iterator[AnyToolCall]:
-    """Return those of some calls that could be read."""
-    return (call for call in calls if isinstance(call, AnyToolCall))

@@ -14,23 +14,35 @@ in place is found. For example, if a hook appends to `input.tags`:
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from time import time
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from warnings import warn
+from weakref import ref
+
+from pydantic import ValidationError
 
 from .._schema.arguments import NOTHING, InputText, copied, keeps_rest, same
-from .._text.immutable import settle
-from .._text.json import compact_json, cut, digest_of
+from .._text.escaping import escape_unprintable, words_of
+from .._text.json import compact_json, cut, digest_of, shorten
 from .._transcript.assistant import ToolMetadata
-from ..errors import LifecycleError, ToolInputError
-from .base_call import SETTLED, BaseCall
+from ..errors import (
+    FieldIssue,
+    InvalidArgumentsError,
+    LifecycleError,
+    MisuseError,
+    ToolInputError,
+)
+from .base_call import CallRecord
 from .history import (
     HOOK_PHASES,
     NO_ROUND,
     ON_RECORD,
     PICKLED,
     STAGES,
+    CallRound,
     CallStep,
+    Entry,
     Move,
     Step,
     StepPhase,
@@ -41,10 +53,11 @@ from .history import (
 )
 
 if TYPE_CHECKING:
-    from typing import Self
-
+    from .._schema.capabilities import ResourceAccess
     from .base_call import Reviewing
-    from .spec import ToolSpec
+    from .call import AnyToolCall
+    from .selector import AnySelector
+    from .spec import AnySpec
 
 _SUSPENDED = STAGES["suspended"]
 
@@ -55,215 +68,243 @@ MADE_LATER: Final[Any] = object()
 """Stands for an input that was given away, and is made again when it is asked for."""
 
 
-class CallState(BaseCall):
-    """Keep what is known of one call; `AnyToolCall` documents the attributes."""
+class DecodedCall(CallRecord):
+    """Keep what is known of one call of a tool; `AnyToolCall` shows it to users.
 
-    # _held  the input, and where in the history it is from
-    # _lent  what the instance was like when it was lent to somebody who may change it: a copy of a
-    #        shallow one, how a faithful one is written, else its text; None if it was not
-    # _key   the idempotency key as it was read, and of which input
-    __slots__ = ("_coerced", "_held", "_key", "_lent")
+    Args:
+        call_type: The class of the call that users see.
+        metadata: What the model sent.
+        input: The input.
+        selector: The member of the toolset that it came in through; by default none.
+        coerced: Paths of arguments that had to be coerced.
 
-    spec: ClassVar[ToolSpec[Any, Any]]
-    _no_round: ClassVar = NO_ROUND
-    _begun = staticmethod(first_entry)
+    Attributes:
+        spec: Its tool.
+        held: The input, and where in the history it is from.
+        lent: What the instance was like when it was lent to somebody who may change it: a copy of a
+            shallow one, how a faithful one is written, else its text; None if it was not.
+        key: The idempotency key as it was read, and of which input.
+    """
+
+    # _call  what users see of it, as long as anybody has that: they would both be collected late if
+    #        each held the other
+    __slots__ = ("_call", "coerced", "held", "key", "lent", "spec")
+
+    selector: AnySelector
+    spec: AnySpec
     coerced: tuple[str, ...]
-    _coerced: tuple[str, ...]
-    _held: Held
-    _key: tuple[int, str] | None
-    _lent: Any
+    held: Held
+    key: tuple[int, str] | None
+    lent: Any
+    _call: ref[AnyToolCall] | None
 
     def __init__(
         self,
+        spec: AnySpec,
         metadata: ToolMetadata,
         input: Any,
-        *,
-        selector: Any = None,
+        selector: AnySelector | None = None,
         coerced: tuple[str, ...] = (),
     ) -> None:
         # Such an input was not read from the model's text, so it cannot be made again from that.
-        text = self.spec.arguments.whole(input)
+        text = spec.arguments.whole(input)
         super().__init__(metadata, first_entry(time(), text=text))
-        self._selector = self.spec.free_selector if selector is None else selector
-        self._coerced = coerced
-        self._held, self._lent = (0, input, text), None
-        self._key = None
+        self.spec = spec
+        self.selector = spec.free_selector if selector is None else selector
+        self.coerced = coerced
+        self.held = (0, input, text)
+        self.lent = self.key = self._call = None
+
+    @classmethod
+    def of_history(
+        cls,
+        selector: AnySelector,
+        metadata: ToolMetadata,
+        history: tuple[Step, ...],
+        call_round: CallRound,
+        coerced: tuple[str, ...],
+    ) -> DecodedCall:
+        """Make a call of its history, all of which becomes its first entry."""
+        made = cls.__new__(cls)
+        CallRecord.__init__(made, metadata, as_entry(history), call_round)
+        made.spec, made.selector, made.coerced = selector.spec, selector, coerced
+        texts = [step.detail for step in history if step.kind in ("proposed", "changed")]
+        made.held = (0, MADE_LATER, texts[-1])
+        made.lent = made.key = made._call = None
+        return made
 
     @property
-    def steps(self) -> tuple[CallStep, ...]:
-        """What happened to the call, in order: each thing once.
+    def call(self) -> AnyToolCall:
+        """The call as users see it: one object, as long as anybody has it."""
+        known: AnyToolCall | None = None if self._call is None else self._call()
+        if known is None:
+            known = _new(self.spec.call_type)
+            known._record = self
+            self._call = ref(known)
+        return known
 
-        Example:
-            >>> from lutum_py import Toolset, ToolMetadata, tool, tool_fn
-            >>> @tool_fn
-            ... def add(a: int, b: int = 1) -> int:
-            ...     return a + b
-            >>> class Sums(Toolset):
-            ...     plus = tool(add)
-            >>> call = Sums.parse_tool_call(ToolMetadata(id="c1", name="add", arguments='{"a":2}'))
-            >>> _ = call.call_sync()
-            >>> [step.kind for step in call.steps], call.steps[0].arguments
-            (['proposed', 'started', 'ended'], {'a': 2, 'b': 1})
-        """
-        return tuple(self._shown_step(step) for step in self._history)
+    def shown_by(self, call: AnyToolCall) -> None:
+        """Let users see it as a call that they made."""
+        self._call = ref(call)
 
-    def _shown_step(self, step: Step, arguments: Any = None) -> CallStep:
+    def shown_step(self, step: Step, arguments: Any = None) -> CallStep:
         if step.kind in ("proposed", "changed"):
-            arguments = self.spec.shown_input(self._text_of(step.detail))
-        return super()._shown_step(step, arguments)
+            arguments = self.spec.shown_input(self.text_of(step.detail))
+        return super().shown_step(step, arguments)
 
-    def _copy_for(self, review: Reviewing | None) -> Self:
+    def copy_for(self, review: Reviewing | None) -> DecodedCall:
         """Make a call with the same history so far and input, which no plan holds."""
-        cls = type(self)
-        made = cls.__new__(cls)
-        made._metadata, made._selector, made._coerced = (
-            self._metadata,
-            self._selector,
-            self._coerced,
-        )
-        made._entries, made._flat = self._entries.copy(), None
+        made = DecodedCall.__new__(DecodedCall)
+        made.metadata, made.selector, made.spec = self.metadata, self.selector, self.spec
+        made.coerced, made._call = self.coerced, None
+        made.entries, made._flat = self.entries.copy(), None
         if review is not None and review.target is self:  # which may have grown since
-            for number in range(review.since, len(made._entries)):
-                del made._entries[number]
-        made._round, made._review = self._round, review
-        arguments, held = self.spec.arguments, self._held
+            for number in range(review.since, len(made.entries)):
+                del made.entries[number]
+        made.round, made.review = self.round, review
+        arguments, held = self.spec.arguments, self.held
         if not arguments.is_fixed and held[1] is not MADE_LATER:
             # An instance that can be changed belongs to one call alone.
-            self._lend()
-            (number, _, text), lent = self._held, self._lent
+            self.input_for_hook()
+            (number, _, text), lent = self.held, self.lent
             mine: Any = MADE_LATER
             if arguments.is_shallow and lent is not None:  # no other thread has started it
                 mine = arguments.made_of(lent)
             held = (number, mine, text)
-        made._held, made._lent, made._key = held, None, self._key
+        made.held, made.lent, made.key = held, None, self.key
         return made
 
-    def _take_over(self, draft: CallState, number: int) -> None:
-        """Take the input of a draft, if it is in the history by now, at this number."""
-        if self._input_at == number:
-            self._held, self._lent = (number, *draft._held[1:]), draft._lent
-            if self._stage is _SUSPENDED:
-                self._freeze()
+    def become(self, started: DecodedCall) -> None:
+        """Let a draft be the call itself from here on, since it was started."""
+        self.entries, self.review, self._flat = started.entries, None, None
+        self.held, self.lent = started.held, started.lent
 
-    def _freeze(self) -> None:
-        arguments, text = self.spec.arguments, self._described
+    def take_over(self, draft: DecodedCall, number: int) -> None:
+        """Take the input of a draft, if it is in the history by now, at this number."""
+        if self.input_at == number:
+            self.held, self.lent = (number, *draft.held[1:]), draft.lent
+            if self.stage is _SUSPENDED:
+                self.freeze()
+
+    def freeze(self) -> None:
+        arguments, text = self.spec.arguments, self.described
         # What is not faithful was proved a moment ago: what its text gave is held, and nobody has
         # it.
-        if not arguments.is_fixed and (arguments.is_faithful or self._lent is not None):
-            self._held, self._lent = (self._held[0], MADE_LATER, text), None
+        if not arguments.is_fixed and (arguments.is_faithful or self.lent is not None):
+            self.held, self.lent = (self.held[0], MADE_LATER, text), None
 
     # The input.
 
-    def _text_of(self, text: InputText | None) -> InputText:
+    def text_of(self, text: InputText | None) -> InputText:
         """Return the text that a step has; None stands for the model's own."""
         if text is not None:
             return text.chosen or text
-        held = self._held
+        held = self.held
         # Of an unpickled call, the first entry is the whole history.
-        if held[0] == 0 and held[2] is not None and not self._is_rewritten:
+        if held[0] == 0 and held[2] is not None and not self.is_rewritten:
             return held[2]
-        read = self.selector._decode(self.metadata)._held[1]
+        read = decode(self.selector, self.metadata).held[1]
         return self.spec.arguments.proposed(self.metadata.arguments, read)
 
-    def _current(self) -> Held:
+    def current(self) -> Held:
         """Return the present input, as far as it was made and described."""
-        entries, held = self._entries, self._held
+        entries, held = self.entries, self.held
         number = entries[len(entries) - 1][2]
         if held[0] != number:
             texts = [each[-1] for each in entries[number][4] if each[0] in ("proposed", "changed")]
             text: InputText | None = texts[-1]
             held = (number, MADE_LATER, None if text is None else text.chosen or text)
-            self._held, self._lent = held, None
+            self.held, self.lent = held, None
         return held
 
     def _made(self) -> Held:
         """Return the present input, and make the instance if there is none."""
-        entries, held = self._entries, self._held
+        entries, held = self.entries, self.held
         if held[0] != entries[len(entries) - 1][2]:  # asked here, too, since each call passes here
-            held = self._current()
+            held = self.current()
         if held[1] is MADE_LATER:
             number, _, text = held
             held = (number, self._made_of(text), text)
-            self._held, self._lent = held, None
+            self.held, self.lent = held, None
         return held
 
     def _made_of(self, text: InputText | None) -> Any:
         if text is None:
             # Nothing was ever changed, and the model's text always reads the same.
-            return self.selector._decode(self.metadata)._held[1]
+            return decode(self.selector, self.metadata).held[1]
         return self.spec.read_again(text) if text.kept is NOTHING else copied(text.kept)
 
     @property
-    def _input(self) -> Any:
+    def current_input(self) -> Any:
         """The input for whoever only reads it."""
         return self._made()[1]
 
     @property
-    def _described(self) -> InputText:
+    def described(self) -> InputText:
         """The text of the input as the history has it, whatever was done in place since."""
-        number, input, text = self._current()
+        number, input, text = self.current()
         if text is None:
             arguments = self.spec.arguments
             number, input, _ = self._made()
-            was, lent = input, self._lent
-            if lent is not None and self._is_touched:
+            was, lent = input, self.lent
+            if lent is not None and self.is_touched:
                 was = arguments.made_of(lent) if arguments.is_shallow else self._made_of(None)
             text = arguments.proposed(self.metadata.arguments, was)
             if not arguments.is_live:
-                self._held = (number, input, text)
+                self.held = (number, input, text)
         if text.others and not text.is_proven:
             # Chosen once: how many defaults the text has. The last one, which is as sent, has none.
             input = self._made()[1]
             proof = self.spec.arguments.proof(text, input)
             found, input = (text.others[-1], input) if proof is None else proof
             text.chosen = None if found is text else found
-            self._held = (number, input, found)
+            self.held = (number, input, found)
             return found
         return text
 
     @property
-    def _shown(self) -> Any:
+    def shown(self) -> Any:
         """The input as plain data to be looked at: secrets masked, None without a JSON form."""
-        return self.spec.shown_input(self._described)
+        return self.spec.shown_input(self.described)
 
-    def _lend(self) -> Any:
+    def input_for_hook(self) -> Any:
         """Lend the input to somebody who may change it."""
         input = self._made()[1]
         arguments = self.spec.arguments
-        if self._lent is not None or arguments.is_fixed:
+        if self.lent is not None or arguments.is_fixed:
             return input
         if arguments.is_shallow:
-            self._lent = arguments.snapshot(input)
+            self.lent = arguments.snapshot(input)
             return input
         if arguments.is_faithful and (written := arguments.written(input)) is not None:
-            self._lent = written
+            self.lent = written
             return input
-        text = self._lent = self._described
-        input = self._held[1]  # of two texts the other one may have been chosen
+        text = self.lent = self.described
+        input = self.held[1]  # of two texts the other one may have been chosen
         if text.kept is NOTHING and (arguments.is_kept or text.json is None):
             text.kept = copied(input)
         return input
 
-    def _lend_copy(self) -> Any:
+    def input_for_gate(self) -> Any:
         """Give an instance of their own to whoever judges: what is done to it is dropped."""
         input = self._made()[1]
         return input if self.spec.arguments.is_fixed else copied(input)
 
-    def _give_away(self) -> Any:
+    def input_for_tool(self) -> Any:
         """Give the tool its input, which it owns from now on."""
         arguments = self.spec.arguments
         if not arguments.is_faithful:
-            self._described  # noqa: B018 - written before the tool may change what it shows
+            self.described  # noqa: B018 - written before the tool may change what it shows
         number, input, text = self._made()
         if not arguments.is_fixed:
-            self._held, self._lent = (number, MADE_LATER, text), None
+            self.held, self.lent = (number, MADE_LATER, text), None
         return input
 
     @property
-    def _is_touched(self) -> bool:
+    def is_touched(self) -> bool:
         """Whether the instance was changed in place since it was lent."""
-        lent, entries = self._lent, self._entries
-        number, input, _ = self._held
+        lent, entries = self.lent, self.entries
+        number, input, _ = self.held
         # Another thread may have started the call since it was lent.
         if lent is None or input is MADE_LATER or number != entries[len(entries) - 1][2]:
             return False
@@ -274,26 +315,26 @@ class CallState(BaseCall):
             return bool(arguments.written(input) != lent)
         return not same(lent.kept, input)
 
-    def _differs(self, value: Any) -> bool:
+    def differs_from(self, value: Any) -> bool:
         """Whether a value is another input than the call's, as the history has it."""
         arguments = self.spec.arguments
         if not arguments.is_kept:
-            described = self._described
+            described = self.described
             return described.json is None or bool(described != arguments.whole(value))
-        text = self._current()[2]
-        known = self._input if text is None or text.kept is NOTHING else text.kept
+        text = self.current()[2]
+        known = self.current_input if text is None or text.kept is NOTHING else text.kept
         return not same(known, value)
 
-    def _put_back(self) -> None:
+    def restore_input(self) -> None:
         """Drop the instance that somebody may have changed: the call has a copy, or the text."""
-        lent = self._lent
+        lent = self.lent
         if lent is None:
             return
-        number, _, text = self._held
+        number, _, text = self.held
         made = self.spec.arguments.made_of(lent) if self.spec.arguments.is_shallow else MADE_LATER
-        self._held, self._lent = (number, made, text), None
+        self.held, self.lent = (number, made, text), None
 
-    def _take(self, value: Any, *, by_name: bool = False) -> tuple[Any, InputText]:
+    def take(self, value: Any, *, by_name: bool = False) -> tuple[Any, InputText]:
         """Check an input that is to take the place of the call's, and describe it.
 
         Raises:
@@ -301,12 +342,12 @@ class CallState(BaseCall):
         """
         before = None
         if not self.spec.arguments.is_faithful:
-            before = self._described
+            before = self.described
             if before.kept is NOTHING:
-                before.kept = copied(self._input)
+                before.kept = copied(self.current_input)
         return self.spec.take(self.name, value, before, by_name=by_name)
 
-    def _replace_input(
+    def replace_input(
         self,
         value: Any,
         text: InputText,
@@ -329,20 +370,20 @@ class CallState(BaseCall):
         """
         # Its own time: what hooks say in a pass is written at the end, and is sorted by time.
         changed = move("changed", at=time(), by=by, phase=phase, detail=text)
-        number = self._append_all((changed,))
+        number = self.append_all((changed,))
         assert number is not None
-        self._held, self._lent = (number, value, text), None
+        self.held, self.lent = (number, value, text), None
         return changed
 
-    def _hold_changed(self, number: int, value: Any, text: InputText) -> None:
+    def hold_changed(self, number: int, value: Any, text: InputText) -> None:
         """Take the input as it was changed in place, which leaves a key that was read before."""
-        if self._key is not None and self._key[0] == self._held[0]:
-            self._key = (number, self._key[1])
-        self._held, self._lent = (number, value, text), None
-        if self._stage is _SUSPENDED:
-            self._freeze()
+        if self.key is not None and self.key[0] == self.held[0]:
+            self.key = (number, self.key[1])
+        self.held, self.lent = (number, value, text), None
+        if self.stage is _SUSPENDED:
+            self.freeze()
 
-    def _changes(self) -> tuple[Move, Any, InputText] | None:
+    def changes(self) -> tuple[Move, Any, InputText] | None:
         """Find what was done to the input in place, as the call should start or wait.
 
         Returns:
@@ -351,45 +392,45 @@ class CallState(BaseCall):
         Raises:
             ToolInputError: It does not fit the tool; the input is as it was.
         """
-        given = self._held[1]  # first: another thread may start the call, and have it
-        if given is MADE_LATER or not self._is_touched:
+        given = self.held[1]  # first: another thread may start the call, and have it
+        if given is MADE_LATER or not self.is_touched:
             return None
         try:
-            value, text = self._take(given)
+            value, text = self.take(given)
         except ToolInputError:
-            self._put_back()
+            self.restore_input()
             raise
         return move("changed", at=time(), detail=text), value, text
 
-    def _take_changes(self) -> None:
+    def take_changes(self) -> None:
         """Take in what was done to the input in place, by itself.
 
         Raises:
             ToolInputError: As `_changes`.
         """
-        changed = self._changes()
+        changed = self.changes()
         if changed is not None:
-            number = self._append_all(changed[:1])
+            number = self.append_all(changed[:1])
             assert number is not None
-            self._hold_changed(number, *changed[1:])
+            self.hold_changed(number, *changed[1:])
 
     def _check_approved(self) -> None:
-        if all(each.digest == self.digest for each in self._answers):
+        if all(each.digest == self.digest for each in self.answers):
             return
         raise LifecycleError(
             f"Call {self.id!r} of tool `{self.name}` is not started: its arguments are not those "
             "that were approved. Reject it, and let the model make another call."
         )
 
-    def _changes_unstarted(self) -> tuple[Move, ...]:
+    def changes_unstarted(self) -> tuple[Move, ...]:
         # What does not fit is described as it is, if it has a JSON form: the result counts in any
         # case, and the plan can be saved.
-        value = self._held[1]
-        is_there = value is not MADE_LATER and self._lent is not None
-        if not (is_there and self._stage.may_start and self._is_touched):
+        value = self.held[1]
+        is_there = value is not MADE_LATER and self.lent is not None
+        if not (is_there and self.stage.may_start and self.is_touched):
             return ()
         try:
-            text = self._take(value)[1]
+            text = self.take(value)[1]
         except ToolInputError as error:
             text = self.spec.arguments.whole(value)
             text.kept = copied(value)
@@ -401,12 +442,12 @@ class CallState(BaseCall):
             )
         return () if text.json is None else (move("changed", detail=text),)
 
-    def _prove(self) -> bool:
+    def prove(self) -> bool:
         """Make sure that validating the text of the input gives the input; what it gave is it.
 
         It is done before a person is shown the text, or the text goes elsewhere: once a text.
         """
-        text = self._described
+        text = self.described
         if text.is_proven or text.json is None:
             return text.is_proven
         number, input, _ = self._made()
@@ -415,18 +456,18 @@ class CallState(BaseCall):
             return False
         found, made = proof
         text.chosen = None if found is text else found
-        self._held, self._lent = (number, made, found), None
+        self.held, self.lent = (number, made, found), None
         return True
 
-    def _settle_text(self) -> None:
+    def settle_text(self) -> None:
         """Let the call wait: what validating its text gives is what runs, whatever was there."""
-        if not self._prove() and self._described.json is not None:
-            number, _, text = self._held
-            self._held, self._lent = (number, MADE_LATER, text), None
+        if not self.prove() and self.described.json is not None:
+            number, _, text = self.held
+            self.held, self.lent = (number, MADE_LATER, text), None
 
-    def _unfit_text(self) -> str | None:
+    def unfit_text(self) -> str | None:
         """Say what is wrong with a text that does not fit any more, as a date that has passed."""
-        if self._current()[1] is not MADE_LATER:
+        if self.current()[1] is not MADE_LATER:
             return None
         try:
             self._made()
@@ -434,19 +475,19 @@ class CallState(BaseCall):
             return str(error)
         return None
 
-    def _keeps_rest(self, value: Any, text: InputText) -> bool:
+    def keeps_rest(self, value: Any, text: InputText) -> bool:
         """Whether an edit leaves all members of the input as they are that it does not change."""
         if self.spec.arguments.is_faithful:
             return True
-        before = self._described
+        before = self.described
         try:
-            made = self._input
+            made = self.current_input
         except ToolInputError:
             return False  # it does not fit any more, so nobody can tell
         return keeps_rest(made, before.data, value, text.data)
 
     @property
-    def _unproven(self) -> str:
+    def unproven(self) -> str:
         """What the model reads of a call whose input its own arguments do not describe."""
         return (
             f"The arguments of tool `{self.name}` are invalid, so it was not run: read a second "
@@ -455,55 +496,55 @@ class CallState(BaseCall):
         )
 
     @property
-    def _is_rewritten(self) -> bool:
+    def is_rewritten(self) -> bool:
         """Whether the program, a hook or a person replaced the input that was decoded."""
-        if self._input_at:
+        if self.input_at:
             return True
-        first = self._entries[0][4]
+        first = self.entries[0][4]
         return len(first) > 1 and any(each[0] == "changed" for each in first)
 
     # What the program reads and changes.
 
     @property
-    def input(self) -> Any:
-        """The decoded input. Assigning validates, and is refused once the call is approved.
+    def accesses(self) -> tuple[ResourceAccess, ...]:
+        """What the call accesses, by the effects of its tool and its arguments as they are now."""
+        from .._schema.capabilities import accesses_of
 
-        What is done to it in place is noticed when hooks review the call, or when it starts, waits
-        or is saved, and validated then.
-        """
-        if self.spec.arguments.is_fixed and not self._answers:
-            return self._input
-        if self._stage.may_start and not self._answers:
-            return self._lend()
-        self._put_back()  # nobody reaches what was approved, or run
-        return copied(self._input)
+        effects = self.selector.definition.capabilities.effects
+        has_targets = any(effect.target is not None for effect in effects)
+        data = self.described.data if has_targets else None
+        return accesses_of(effects, self.spec.arguments, data)
 
-    @input.setter
-    def input(self, value: Any) -> None:
-        is_free = self._review is not None and self._review.edited is not None
-        if self._stage is _SUSPENDED or (self._answers and not is_free):
+    def lent_input(self) -> Any:
+        """Return the input for the program; see `AnyToolCall.input`."""
+        if self.spec.arguments.is_fixed and not self.answers:
+            return self.current_input
+        if self.stage.may_start and not self.answers:
+            return self.input_for_hook()
+        self.restore_input()  # nobody reaches what was approved, or run
+        return copied(self.current_input)
+
+    def assign(self, value: Any) -> None:
+        """Take an input that the program assigned; see `AnyToolCall.input`."""
+        is_free = self.review is not None and self.review.edited is not None
+        if self.stage is _SUSPENDED or (self.answers and not is_free):
             raise LifecycleError(
                 f"The input of call {self.id!r} of tool `{self.name}` is frozen: a decision is "
                 "bound to it. Reject the call instead, and let the model make another one."
             )
-        taken, text = self._take(value)
-        if self._differs(taken):
-            self._replace_input(taken, text)
+        taken, text = self.take(value)
+        if self.differs_from(taken):
+            self.replace_input(taken, text)
         else:
-            self._put_back()  # what was done in place before is not what was assigned
+            self.restore_input()  # what was done in place before is not what was assigned
 
     @property
-    def _input_or_data(self) -> Any:
+    def input_or_data(self) -> Any:
         """The input to be looked at: as plain data if its text does not fit any more."""
         try:
-            return self.input
+            return self.lent_input()
         except ToolInputError:
-            return self._described.data
-
-    @property
-    def parts(self) -> tuple[ToolMetadata, Any]:
-        """The metadata and the input."""
-        return (self.metadata, self.input)
+            return self.described.data
 
     @property
     def digest(self) -> str:
@@ -512,54 +553,34 @@ class CallState(BaseCall):
         One that is within another call is told by its id as well: what is decided about
         `c1/2` says nothing of `c1/3` with the same arguments.
         """
-        return self._digest_of(self._text_or_raise())
+        return self.digest_of(self.text_or_raise())
 
-    def _digest_of(self, text: InputText) -> str:
-        path = [] if self._asked_by is None else [self.id]
+    def digest_of(self, text: InputText) -> str:
+        path = [] if self.requested_by is None else [self.id]
         unset = [{"unset": text.unset}] if text.unset else []
         return digest_of([self.name, self.selector.definition.digest, text.data, *path, *unset])
 
     @property
-    def idempotency_key(self) -> str:
-        """A key for services that ask for one: the same everywhere, until the input is replaced.
-
-        What is done to the input in place after the key was read does not change it.
-
-        It is made of the call's id and digest. Some providers send no ids that differ from turn to
-        turn, so if the conversation has an id, as in `Session(id=...)`, the key begins with that
-        and the turn's place: `<id>/<place>/<digest>`.
-        """
-        return self._round.stored_in + self._round.key_prefix + self._own_key
-
-    @property
-    def _own_key(self) -> str:
+    def own_key(self) -> str:
         """The key without what it begins with."""
-        number = self._input_at
-        if self._key is None or self._key[0] != number:
+        number = self.input_at
+        if self.key is None or self.key[0] != number:
             key = digest_of([self.id, self.digest]).removeprefix("sha256:")
-            self._key = (number, key)
-        return self._key[1]
+            self.key = (number, key)
+        return self.key[1]
 
-    @property
-    def final_arguments(self) -> Any:
-        """The arguments as they would run, as plain data, with secrets as they are.
-
-        It is for gates, and never to be shown: what is shown is masked, as in `plan.calls`.
-        """
-        return self._text_or_raise().data
-
-    def _text_or_raise(self) -> InputText:
+    def text_or_raise(self) -> InputText:
         """Return the text of the input.
 
         Raises:
             ToolInputError: It has no JSON form.
         """
-        text = self._described
+        text = self.described
         if text.json is not None:
             return text
         reason, cause = "it cannot be written", None
         try:
-            compact_json(self.spec.arguments.to_data(self._input))
+            compact_json(self.spec.arguments.to_data(self.current_input))
         except (TypeError, ValueError, RecursionError) as error:
             hides = self.spec.has_secrets
             reason = "its text is hidden" if hides else cut(" ".join(str(error).split()), 200)
@@ -570,18 +591,134 @@ class CallState(BaseCall):
             tool=self.name,
         ) from cause
 
-    def __repr__(self) -> str:
-        shown = self.spec.shown_json(self._described)
-        return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={shown})"
-
     def __reduce__(self) -> tuple[Any, ...]:
-        _, input, text = self._current()
-        given = None if input is MADE_LATER and text is not None else self._input
-        steps = tuple(map(_without_hook, self._history))
-        closed_by = self._round.closed_by
-        call_round = self._round if closed_by == ON_RECORD else self._round.copy_as(PICKLED)
-        state = (steps, self.coerced, text, call_round)
-        return (_rebuild, (self.selector, self.metadata, given, state))
+        _, input, text = self.current()
+        given = None if input is MADE_LATER and text is not None else self.current_input
+        steps = tuple(map(_without_hook, self.history))
+        is_on_record = self.round.closed_by == ON_RECORD
+        call_round = self.round if is_on_record else self.round.copy_as(PICKLED)
+        rest = (self.coerced, text, call_round)
+        return (_rebuild, (self.selector, self.metadata, given, steps, rest))
+
+
+_new = object.__new__
+# What types raise, pydantic's own as well, for a path of 300 letters or a pattern of a huge repeat.
+_TOO_MUCH = (OSError, OverflowError, RecursionError)
+
+
+def decode(
+    selector: AnySelector,
+    metadata: ToolMetadata,
+    *,
+    redact: bool = False,
+    entry: Entry | None = None,
+    call_round: CallRound = NO_ROUND,
+) -> DecodedCall:
+    """Decode a call of a tool.
+
+    Args:
+        selector: The tool.
+        metadata: What the model sent.
+        redact: Hide the values that came, and a validator's own words, in an error.
+        entry: How its history begins; by default with the present moment.
+        call_round: The round that it belongs to, if any.
+
+    Raises:
+        InvalidArgumentsError: The arguments do not fit; the error names every failing field.
+    """
+    spec = selector.spec
+    try:
+        value = spec.validate_json(metadata.arguments)
+        coerced: tuple[str, ...] = ()
+        read = metadata.arguments
+    except ValidationError as error:
+        value, coerced, read = _coerced(selector, metadata, error, redact)
+    except _TOO_MUCH as error:
+        raise _unreadable(selector, metadata, error, redact) from None
+    except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
+        from .._transcript.assistant import ToolMetadata
+
+        if not isinstance(metadata, ToolMetadata):
+            raise MisuseError(
+                f"A call is decoded from its ToolMetadata, not from {shorten(metadata)}. Make "
+                "one, as in `ToolMetadata(id=..., name=..., arguments=text)`."
+            ) from None
+        redact = redact or spec.has_secrets
+        said = " (its text is hidden)" if redact else f": {cut(words_of(error), 200)}"
+        raise ToolInputError(
+            f"A validator of tool `{selector.name}` raised {type(error).__name__}{said} (call "
+            f"{metadata.id!r}). Validators raise ValueError for what does not fit; coerce the "
+            "validator.",
+            tool=selector.name,
+        ) from (None if redact else error)
+    # Filled here and not by an `__init__`: this is done for every call of every turn, and what an
+    # `__init__` would check was just made.
+    made: DecodedCall = _new(DecodedCall)
+    made.metadata = metadata
+    made.selector = selector
+    made.spec = spec
+    made.coerced = coerced
+    text: InputText | None = None
+    entry = entry or first_entry(time())
+    if not spec.arguments.is_faithful:  # read again, it might be another input
+        text = spec.arguments.proposed(read, value)
+        entry = first_entry(entry[3], entry[4][0][3], text)
+    made.held = (0, value, text)
+    made.lent = made.key = made._flat = made.review = made._call = None
+    made.entries = {0: entry}
+    made.round = call_round
+    return made
+
+
+def _coerced(
+    selector: AnySelector, metadata: ToolMetadata, error: ValidationError, redact: bool
+) -> tuple[Any, tuple[str, ...], str]:
+    spec = selector.spec
+    try:
+        return selector.spec.arguments.coerce(metadata.arguments, error)
+    except _TOO_MUCH as failed:
+        raise _unreadable(selector, metadata, failed, redact) from None
+    except ValidationError as failed:
+        # Its cause would carry the values on, into the first log that shows a traceback.
+        hides = redact or selector.spec.has_secrets
+        raise _invalid(selector, metadata, spec.issues_of(failed, redact=redact)) from (
+            None if hides else failed
+        )
+    finally:
+        del error  # else a cycle: see `Arguments.coerce`
+
+
+def _unreadable(
+    selector: AnySelector, metadata: ToolMetadata, error: Exception, redact: bool
+) -> InvalidArgumentsError:
+    hides = redact or selector.spec.has_secrets
+    said = "" if hides else f": {cut(escape_unprintable(words_of(error)), 200)}"
+    issue = FieldIssue("", f"they are too long, or nested too deeply, to be read{said}")
+    return _invalid(selector, metadata, (issue,))
+
+
+def _invalid(
+    selector: AnySelector, metadata: ToolMetadata, issues: tuple[FieldIssue, ...]
+) -> InvalidArgumentsError:
+    lines = "\n".join(f"- {issue}" for issue in issues)
+    return InvalidArgumentsError(
+        f"The arguments of tool `{selector.name}` are invalid, so it was not run:\n{lines}\n"
+        "Call it again with corrected arguments.",
+        tool=selector.name,
+        call_id=metadata.id,
+        fields=issues,
+    )
+
+
+def record_of(given: object) -> DecodedCall | None:
+    """Return the record of a call that users have; None for anything else."""
+    record = getattr(given, "_record", None)
+    return record if isinstance(record, DecodedCall) else None
+
+
+def decoded_calls(calls: Iterable[CallRecord]) -> Iterator[DecodedCall]:
+    """Return those of some calls that could be read."""
+    return (call for call in calls if isinstance(call, DecodedCall))
 
 
 def _without_hook(step: Step) -> Step:
@@ -591,15 +728,18 @@ def _without_hook(step: Step) -> Step:
 
 
 def _rebuild(
-    selector: Any, metadata: ToolMetadata, input: Any, state: tuple[Any, ...]
-) -> CallState:
-    made: CallState = selector.Call.__new__(selector.Call)
-    history, made._coerced, text, call_round = state
-    BaseCall.__init__(made, metadata, as_entry(history), call_round)
-    made._selector = selector
-    held = (0, MADE_LATER if input is None and text is not None else input, text)
-    made._held, made._lent, made._key = held, None, None
+    selector: AnySelector,
+    metadata: ToolMetadata,
+    input: Any,
+    steps: tuple[Step, ...],
+    rest: tuple[tuple[str, ...], InputText | None, CallRound],
+) -> DecodedCall:
+    coerced, text, call_round = rest
+    made = DecodedCall.of_history(selector, metadata, steps, call_round, coerced)
+    made.held = (0, MADE_LATER if input is None and text is not None else input, text)
     return made
 
 
-settle(CallState, SETTLED, "coerced")
+def call_of(record: DecodedCall) -> AnyToolCall:
+    """Return an unpickled call as users see it."""
+    return record.call

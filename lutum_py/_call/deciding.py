@@ -21,7 +21,7 @@ from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import HookError, LifecycleError, MisuseError
-from .call_state import CallState
+from .call_state import DecodedCall, record_of
 from .decisions import LOGGER, Complete, DecisionKind, Reject, RunNormally, log
 from .history import (
     REFUSED_BY,
@@ -36,12 +36,12 @@ from .history import (
     this_try,
 )
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, question_about, reply_in
+from .running import result_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from .call import AnyToolCall
-    from .spec import ToolSpec
+    from .spec import AnySpec
 
 R = TypeVar("R")
 
@@ -163,9 +163,9 @@ class Review:
     may_start = False
     was_passed_over = False
 
-    def __init__(self, target: AnyToolCall) -> None:
+    def __init__(self, target: DecodedCall) -> None:
         self.target = self.call = target
-        self.since = len(target._entries)
+        self.since = len(target.entries)
         self.moves: list[Move] = []
 
     def note(
@@ -194,9 +194,9 @@ class Review:
         if verdict is not None and LOGGER.isEnabledFor(logging.INFO):
             log(self.call, verdict, reason, text)
 
-    def draft(self) -> AnyToolCall:
+    def draft(self) -> DecodedCall:
         """Make a draft for a function that reviews a call: what is done to it is not the call's."""
-        return self.call._copy_for(self)
+        return self.call.copy_for(self)
 
     def replace_input(
         self, value: Any, text: InputText, by: str | None, phase: StepPhase | None
@@ -204,16 +204,16 @@ class Review:
         """Let the call go on with another input, which is valid."""
         if self.call is self.target:
             self.call = self.draft()
-        self.moves.append(self.call._replace_input(value, text, by, phase))
+        self.moves.append(self.call.replace_input(value, text, by, phase))
 
     @property
     def is_asked_again(self) -> bool:
         """Whether more was changed than a person edited, so that it waits for the person again."""
         if self.edited is None:
             return False
-        return self.changes_more or self.call.digest != self.call._answers[0].digest
+        return self.changes_more or self.call.digest != self.call.answers[0].digest
 
-    def start(self, draft: AnyToolCall, moves: tuple[Move, ...]) -> int | None:
+    def start(self, draft: DecodedCall, moves: tuple[Move, ...]) -> int | None:
         """Start the call itself, because a function started its draft: a call runs once.
 
         From here on the draft is the call.
@@ -223,7 +223,7 @@ class Review:
                 started: it is a gate's, or the function that it was for has answered.
         """
         target, since = self.target, self.since
-        target._check_round_open()
+        target.check_round_open()
         if not self.may_start:
             raise LifecycleError(
                 f"Call {target.id!r} of tool `{target.name}` is not started: this is a draft, "
@@ -232,15 +232,14 @@ class Review:
             )
         own = [
             move_of(step)
-            for step in draft._history[len(self.call._history) :]
+            for step in draft.history[len(self.call.history) :]
             if step.kind in ("changed", "reviewed")
         ]
-        number = target._append_all((*self.moves, *own, *moves), since)
+        number = target.append_all((*self.moves, *own, *moves), since)
         if number is None:
-            raise target._grown(since)
-        target._take_over(draft, number)
-        draft._entries, draft._review, draft._flat = target._entries, None, None
-        draft._held, draft._lent = target._held, target._lent
+            raise target.grown(since)
+        target.take_over(draft, number)
+        draft.become(target)
         self.moves, self.since, self.call = [], number + 1, target
         return number
 
@@ -256,18 +255,18 @@ def write_all(reviews: Iterable[Review]) -> None:
         target, since = review.target, review.since
         if not review.moves:
             if review.was_passed_over:
-                grown = grown or target._grown(since)
+                grown = grown or target.grown(since)
             continue
-        number = target._append_all(tuple(review.moves), since)
+        number = target.append_all(tuple(review.moves), since)
         if number is None:
-            grown = grown or target._grown(since)
+            grown = grown or target.grown(since)
         elif review.call is not target:
-            target._take_over(review.call, number)
+            target.take_over(review.call, number)
     if grown is not None:
         raise grown
 
 
-def begin(call: AnyToolCall) -> Review:
+def begin(call: DecodedCall) -> Review:
     """Begin the review of a call, with what your own code did to its input in place.
 
     Raises:
@@ -275,9 +274,9 @@ def begin(call: AnyToolCall) -> Review:
     """
     review = Review(call)
     # What was loaded is one entry.
-    if call._input_at or len(call._entries[0][4]) > 1:
-        _begin_again(review, call._history)
-    changed = None if call._lent is None else call._changes()  # no hook gets the blame
+    if call.input_at or len(call.entries[0][4]) > 1:
+        _begin_again(review, call.history)
+    changed = None if call.lent is None else call.changes()  # no hook gets the blame
     if changed is not None:
         review.replace_input(*changed[1:], None, None)
     return review
@@ -291,7 +290,7 @@ def _begin_again(review: Review, steps: tuple[Step, ...]) -> None:
         last = next(step for step in reversed(steps) if step.kind in ("proposed", "changed"))
         if not reviewed and own != last.detail:
             call = review.call
-            text = call._text_of(own)
+            text = call.text_of(own)
             review.replace_input(call.spec.read_again(text), text, None, None)
 
 
@@ -313,10 +312,10 @@ def _before_hooks(steps: tuple[Step, ...]) -> Any:
     return own
 
 
-def asked_in(call: AnyToolCall) -> list[Any]:
+def asked_in(call: DecodedCall) -> list[Any]:
     """Return the execution hooks that reviewed a call in this try, since a person edited it."""
     found: list[Any] = []
-    for step in reversed(call._history):
+    for step in reversed(call.history):
         if step.kind == "retried" or (step.kind == "decided" and step.verdict == "edit"):
             break
         if step.phase == "execution" and step.kind == "reviewed":
@@ -342,7 +341,7 @@ def was_asked(hook: Any, asked: Sequence[Any]) -> bool:
     )
 
 
-def review_by(call: AnyToolCall, hooks: Any) -> HookGenerator[None]:
+def review_by(call: DecodedCall, hooks: Any) -> HookGenerator[None]:
     """Let a plain function review one call, and what its tool is declared with; write it."""
     review = begin(call)
     if not was_asked(hooks, asked_in(call)):
@@ -378,18 +377,19 @@ def ask_function(review: Review, hooks: Any, phase: StepPhase = "execution") -> 
     hook, call, draft = function_name(function), review.call, review.draft()
     review.may_start = True
     try:
-        given: Any = yield from ask(hook, function, call, draft)
+        given: Any = yield from ask(hook, function, call, draft.call)
     finally:
         review.may_start = False
     answer: Any = given  # for type checkers to narrow
-    if draft._review is None:
+    if draft.review is None:
         _take_run(hook, review, given)
         return
-    for step in draft._history[len(call._history) :]:  # it may have asked a hook set
+    for step in draft.history[len(call.history) :]:  # it may have asked a hook set
         if step.kind == "reviewed" and step.by in (REQUESTED_BY, RULED_BY):
             review.moves.append(move_of(step))
-    if isinstance(answer, CallState) and answer.metadata == call.metadata:
-        _go_on(hook, review, given, draft, function, phase)
+    back = record_of(given)
+    if back is not None and back.metadata == call.metadata:
+        _go_on(hook, review, back, draft, function, phase)
         return
     by: str = getattr(given, "by", None) or hook
     if isinstance(answer, HandledCall) and answer.metadata == call.metadata:
@@ -406,8 +406,8 @@ def ask_function(review: Review, hooks: Any, phase: StepPhase = "execution") -> 
         wanted = "the call itself, call.handled(...), call.reject(...) or call.suspend(...)"
         raise not_a_decision(hook, call, given, wanted)
     review.note(hook, phase, verdict.verdict, verdict.reason, function)
-    if draft._input_at != call._input_at:  # it changed the input before it decided
-        review.replace_input(draft._input, draft._described, None, None)
+    if draft.input_at != call.input_at:  # it changed the input before it decided
+        review.replace_input(draft.current_input, draft.described, None, None)
     if verdict.verdict == "suspend" and is_answered(call, given.digest):
         return
     review.verdict = verdict
@@ -423,10 +423,10 @@ def _take_run(hook: str, review: Review, answer: Any) -> None:
     if isinstance(answer, HandledCall | RejectedCall | ToolResult):
         result = answer if isinstance(answer, ToolResult) else answer.result
         check_answers(hook, call, result)
-        if not call._stage.is_end:
+        if not call.stage.is_end:
             review.moves.append(move("ended", verdict=result.status, detail=result))
         review.moves.append(move("recorded", verdict=result.status, detail=result))
-    elif isinstance(answer, SuspendedCall) and call._stage.name == "suspended":
+    elif isinstance(answer, SuspendedCall) and call.stage.name == "suspended":
         review.moves.append(move("recorded", verdict="suspended"))
     else:
         raise hook_error(
@@ -435,7 +435,7 @@ def _take_run(hook: str, review: Review, answer: Any) -> None:
             f"returned {shorten(answer)}, and the call is {call.status} by now",
             "Return what `handled` gave, or what became of the run",
         )
-    review.since = len(call._entries)
+    review.since = len(call.entries)
 
 
 def settle(review: Review) -> None:
@@ -449,7 +449,7 @@ def settle(review: Review) -> None:
         return
     verdict, by, phase, reason, detail = review.verdict
     if verdict == "suspend":
-        if not call._prove():  # before anybody is asked about its text
+        if not call.prove():  # before anybody is asked about its text
             review.verdict = unproven(call)
             settle(review)
             return
@@ -461,7 +461,7 @@ def settle(review: Review) -> None:
     review.moves.append(ends)
 
 
-def output_and_result(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, ToolResult]:
+def output_and_result(hook: str, call: DecodedCall, answer: Any) -> tuple[Any, ToolResult]:
     """Return the output that a hook gave a call, and its result.
 
     Raises:
@@ -471,7 +471,7 @@ def output_and_result(hook: str, call: AnyToolCall, answer: Any) -> tuple[Any, T
     if kind is Complete:
         reply = reply_in(answer.output)
         try:
-            result = call._result_of(answer.output)
+            result = result_of(call, answer.output)
         except Exception as error:
             raise hook_error(
                 hook, call, f"returned an unfit output: {words_of(error)}", "Fix what it returns"
@@ -495,13 +495,13 @@ def ask_approval(review: Review) -> HookGenerator[None]:
     for condition in call.selector.approval:
         needed = True
         if condition is not True:
-            needed = yield from ask(REQUESTED_BY, condition, call, call._lend_copy())
+            needed = yield from ask(REQUESTED_BY, condition, call, call.input_for_gate())
             if not isinstance(needed, bool):
                 raise not_a_decision(REQUESTED_BY, call, needed, "True or False")
         if needed:
             from .._context.suspension import SuspendTicket  # needed by few, at the first question
 
-            if not call._prove():  # before anybody is asked about its text
+            if not call.prove():  # before anybody is asked about its text
                 review.verdict = unproven(call)
                 return
             ticket = SuspendTicket(message=question_about(call))
@@ -515,7 +515,7 @@ def ask_approval(review: Review) -> HookGenerator[None]:
 def ask_rules(review: Review) -> HookGenerator[None]:
     """Let the rules of a call's tool review it, unless they or a person did with its arguments."""
     call = review.call
-    if call._is_ruled and review.edited is None:
+    if call.is_ruled and review.edited is None:
         return
     waits = review.verdict
     for rule in call.selector.rules:
@@ -530,7 +530,7 @@ def ask_rules(review: Review) -> HookGenerator[None]:
 def ask_declared(review: Review) -> HookGenerator[None]:
     """Ask what a tool is declared with: its rules, and then whether it needs an approval."""
     call = review.call
-    if not call.selector.needs_review or not call._stage.may_ask:
+    if not call.selector.needs_review or not call.stage.may_ask:
         return
     if review.verdict is None or review.verdict.verdict == "suspend":
         yield from ask_rules(review)
@@ -541,8 +541,8 @@ def ask_declared(review: Review) -> HookGenerator[None]:
 def _go_on(
     hook: str,
     review: Review,
-    answer: AnyToolCall,
-    draft: AnyToolCall,
+    answer: DecodedCall,
+    draft: DecodedCall,
     function: Any,
     phase: StepPhase,
 ) -> None:
@@ -557,36 +557,37 @@ def _go_on(
         )
     if answer is draft:
         try:
-            answer._take_changes()
+            answer.take_changes()
         except Exception as error:
             raise _unfit(hook, call, "left", error) from error
-        is_other = draft._input_at != call._input_at
-        text = draft._described
-        text.kept = draft._input
+        is_other = draft.input_at != call.input_at
+        text = draft.described
+        text.kept = draft.current_input
     else:  # made by hand
-        is_other, text = answer._input is not call._input and call._differs(answer._input), None
+        value = answer.current_input
+        is_other, text = value is not call.current_input and call.differs_from(value), None
     if is_other:
-        rewrite(hook, review, answer._input, function, phase, text)
+        rewrite(hook, review, answer.current_input, function, phase, text)
     else:
         review.note(hook, phase, "run_normally", detail=function)
 
 
-def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> HookGenerator[Any]:
+def ask(hook: str, function: Any, call: DecodedCall, *arguments: Any) -> HookGenerator[Any]:
     """Call one hook, and await its verdict if it is async."""
     try:
         answer = function(*arguments)
         if hasattr(answer, "__await__"):
             answer = yield hook, answer
     except Exception as error:
-        call._put_back()
+        call.restore_input()
         raise hook_raised(hook, call, error) from error
     except BaseException:
-        call._put_back()
+        call.restore_input()
         raise
     return answer
 
 
-def hook_raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
+def hook_raised(hook: str, call: DecodedCall, error: Exception) -> HookError:
     """Make the error for a hook that raised."""
     if isinstance(error, ValidationError) and any(
         fault["type"] == "frozen_instance" for fault in error.errors()
@@ -598,7 +599,7 @@ def hook_raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
     )
 
 
-def is_answered(call: AnyToolCall, digest: str, *, by_gate: bool = False) -> bool:
+def is_answered(call: DecodedCall, digest: str, *, by_gate: bool = False) -> bool:
     """Whether what asked before the run is decided, about the call as this digest names it.
 
     Args:
@@ -607,7 +608,7 @@ def is_answered(call: AnyToolCall, digest: str, *, by_gate: bool = False) -> boo
         by_gate: Whether a gate has to have asked: what a function of the program asks is another
             question than whether the call may run.
     """
-    answer = call._answer_of(tool=False)
+    answer = call.answer_of(tool=False)
     if answer is None or answer.digest != digest:
         return False
     return answer.is_of_gate or not by_gate
@@ -636,13 +637,13 @@ def apply_decision(
         # is looked for later, once.
         if decision.input is shown:
             review.note(hook, "execution", "run_normally", detail=function)
-        elif call._differs(decision.input):
+        elif call.differs_from(decision.input):
             rewrite(hook, review, decision.input, function, "execution", decision._text)
         else:
-            call._put_back()
+            call.restore_input()
             review.note(hook, "execution", "run_normally", detail=function)
         return
-    call._put_back()
+    call.restore_input()
     if kind is Complete:
         detail = output_and_result(hook, call, decision)
         verdict = Verdict("complete", hook, "execution", detail=detail)
@@ -679,7 +680,7 @@ def rewrite(
         value, text = _taken(hook, review, value, "returned")
     else:
         _check_free(hook, review, "returned")
-    review.call._put_back()
+    review.call.restore_input()
     review.note(hook, phase, "run_normally", detail=function, text=text)
     review.replace_input(value, text, hook, phase)
 
@@ -695,17 +696,17 @@ def take_changes(review: Review, hook: str | None = None) -> None:
         HookError: It does not fit; the input is as it was.
     """
     call = review.call
-    if not call._is_touched:
+    if not call.is_touched:
         return
     if hook is None:
         hook = "` or `".join(each[3] for each in review.moves if each[4] == "execution")
-    review.replace_input(*_taken(hook, review, call._held[1], "left"), None, None)
+    review.replace_input(*_taken(hook, review, call.held[1], "left"), None, None)
 
 
 def _check_free(hook: str, review: Review, did: str) -> None:
     call = review.call
-    if call._answers and review.edited is None:
-        call._put_back()
+    if call.answers and review.edited is None:
+        call.restore_input()
         raise hook_error(
             hook,
             call,
@@ -719,20 +720,20 @@ def _taken(hook: str, review: Review, value: Any, did: str) -> tuple[Any, InputT
     _check_free(hook, review, did)
     call = review.call
     try:
-        return call._take(value)
+        return call.take(value)
     except Exception as error:
         raise _unfit(hook, call, did, error) from error
     finally:
-        call._put_back()
+        call.restore_input()
 
 
-def unproven(call: AnyToolCall) -> Verdict:
+def unproven(call: DecodedCall) -> Verdict:
     """Refuse a call whose own arguments do not describe its input, so nobody can be asked."""
-    return Verdict("reject", REFUSED_BY, "execution", call._unproven)
+    return Verdict("reject", REFUSED_BY, "execution", call.unproven)
 
 
 def with_arguments(
-    spec: ToolSpec[Any, Any], tool: str, input: Any, changes: Mapping[str, Any]
+    spec: AnySpec, tool: str, input: Any, changes: Mapping[str, Any]
 ) -> RunNormally[Any]:
     """Go on with an input in which some arguments are changed.
 
@@ -762,12 +763,12 @@ def with_arguments(
     return RunNormally(given)
 
 
-def _unfit(hook: str, call: AnyToolCall, did: str, error: Exception) -> HookError:
+def _unfit(hook: str, call: DecodedCall, did: str, error: Exception) -> HookError:
     remedy = "Fix what it returns" if did == "returned" else "Fix what it does to the input"
     return hook_error(hook, call, f"{did} an unfit input: {words_of(error)}", remedy)
 
 
-def check_answers(hook: str, call: AnyToolCall, result: ToolResult) -> None:
+def check_answers(hook: str, call: DecodedCall, result: ToolResult) -> None:
     """Make sure that a result belongs to this call."""
     if not result.answers(call):
         raise hook_error(
@@ -779,7 +780,7 @@ def check_answers(hook: str, call: AnyToolCall, result: ToolResult) -> None:
         )
 
 
-def checked_reason(hook: str, call: AnyToolCall, reason: object) -> str:
+def checked_reason(hook: str, call: DecodedCall, reason: object) -> str:
     """Make sure that a reason is a text."""
     if not isinstance(reason, str):
         raise hook_error(
@@ -791,12 +792,12 @@ def checked_reason(hook: str, call: AnyToolCall, reason: object) -> str:
     return reason
 
 
-def not_a_decision(hook: str, call: AnyToolCall, answer: object, wanted: str) -> HookError:
+def not_a_decision(hook: str, call: DecodedCall, answer: object, wanted: str) -> HookError:
     """Make the error for a return value that is not a decision."""
     return hook_error(hook, call, f"returned {shorten(answer)}", f"Return {wanted}")
 
 
-def hook_error(hook: str, call: AnyToolCall, what: str, remedy: str) -> HookError:
+def hook_error(hook: str, call: DecodedCall, what: str, remedy: str) -> HookError:
     """Make the error that names hook, tool and call."""
     return HookError(
         f"Hook `{hook}` for tool `{call.name}` (call {call.id!r}) {what.rstrip('.')}. {remedy}.",

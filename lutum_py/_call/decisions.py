@@ -32,7 +32,7 @@ from .outcomes import Reply
 
 if TYPE_CHECKING:
     from .._context.suspension import Decision, SuspendTicket
-    from .call_state import CallState
+    from .call_state import DecodedCall
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -177,7 +177,7 @@ class DecisionRecord(NamedTuple):
     reason: str | None = None
 
 
-def decisions_in(call: CallState) -> list[tuple[float, DecisionRecord]]:
+def decisions_in(call: DecodedCall) -> list[tuple[float, DecisionRecord]]:
     """Return what hooks and gates decided about a call, each with its time.
 
     A gate that let it pass decided nothing.
@@ -189,7 +189,7 @@ def decisions_in(call: CallState) -> list[tuple[float, DecisionRecord]]:
                 (call.id, call.name, step.by, step.phase, step.verdict, step.reason)
             ),
         )
-        for step in call._history
+        for step in call.history
         if step.kind == "reviewed" and step.verdict is not None and step.phase in HOOK_PHASES
     ]
 
@@ -231,7 +231,7 @@ def _is_same(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     return canonical_json(before[name]) == canonical_json(after[name])
 
 
-def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
+def edits_of(call: DecodedCall) -> Iterator[tuple[float, EditRecord]]:
     """Read from the history of a call what people changed in its arguments, and when: as one edit.
 
     An edit is `decided` with `verdict` edit; what is changed from there to the next thing that
@@ -241,7 +241,7 @@ def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
     # changed (hook) {"cents": 300} started`: 500 was shown, 400 is the edit, 300 is final.
     texts: list[InputText | None] = []  # the arguments before each step
     text: InputText | None = None
-    history = call._history
+    history = call.history
     for step in history:
         texts.append(text)
         if step.kind in ("proposed", "changed"):
@@ -266,13 +266,13 @@ def edits_of(call: CallState) -> Iterator[tuple[float, EditRecord]]:
 
 
 def _noted(
-    call: CallState,
+    call: DecodedCall,
     earlier: EditRecord | None,
     decision: Decision,
     texts: tuple[InputText | None, InputText | None, InputText | None],
 ) -> EditRecord:
     """Say what one edit changed, and make an earlier one of the same call part of it."""
-    before, by_person, last = map(call._text_of, texts)
+    before, by_person, last = map(call.text_of, texts)
     shown, edited, final = map(call.spec.shown_input, (before, by_person, last))
     names = changed_names(before.data, last.data)
     # A person may edit a call that came back to wait. For whoever reads the record it is one edit,
@@ -297,7 +297,9 @@ def _is_back(name: str, shown: Mapping[str, Any], final: Mapping[str, Any]) -> b
 LOGGER = logging.getLogger("lutum.tool_hook")
 
 
-def log(call: CallState, decision: str, reason: str | None, text: InputText | None = None) -> None:
+def log(
+    call: DecodedCall, decision: str, reason: str | None, text: InputText | None = None
+) -> None:
     """Log a decision at INFO, which is on.
 
     The record has the attributes `tool_name`, `tool_call_id` and `decision`, and
@@ -310,7 +312,7 @@ def log(call: CallState, decision: str, reason: str | None, text: InputText | No
         "decision": decision,
     }
     if decision == "run_normally":
-        shown = call.spec.shown_json(call._described if text is None else text)
+        shown = call.spec.shown_json(call.described if text is None else text)
         extra["effective_input_json"] = escape_unprintable_json(shown)
     else:
         extra["reason"] = None if reason is None else escape_unprintable(reason)

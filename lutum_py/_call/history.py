@@ -491,7 +491,7 @@ def stage_after(led_to: Any, key: str) -> Stage | None:
     after = stage.leads.get(key)
     if after is None and stage is ASKING:
         end = END_OF.get(key)
-        if end is _CANCELLED and all(each._stage.is_end for each in led_to.calls):
+        if end is _CANCELLED and all(each.stage.is_end for each in led_to.calls):
             return end
     return after
 

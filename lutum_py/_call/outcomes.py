@@ -25,7 +25,7 @@ from .._text.json import compact_json, cut, sendable, shorten
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult, make_result, rejection
 from ..errors import FieldIssue, InvalidValueError, MisuseError, ToolDefinitionError
-from .base_call import BaseCall
+from .base_call import CallRecord
 from .history import (
     ANSWERED,
     BY_TOOL,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .._transcript.assistant import AssistantTurn
     from .._transcript.message import Attachment, Labels
     from .call import AnyToolCall
-    from .call_state import CallState
+    from .call_state import DecodedCall
 
 Out_co = TypeVar("Out_co", covariant=True)
 
@@ -250,10 +250,14 @@ class RejectedCall:
     @property
     def result(self) -> ToolResult:
         """The standard result of a call that was rejected, or cancelled by a decision."""
-        if self.source == "decision":
-            text = f"Cancelled: {self.reason}"
-            return make_result(self.metadata, "null", "cancelled", text)
-        return rejection(self.metadata, self.reason)
+        return rejected_result(self.metadata, self.source, self.reason)
+
+
+def rejected_result(metadata: ToolMetadata, source: RejectionSource, reason: str) -> ToolResult:
+    """Return the standard result of a call that was rejected, or cancelled by a decision."""
+    if source == "decision":
+        return make_result(metadata, "null", "cancelled", f"Cancelled: {reason}")
+    return rejection(metadata, reason)
 
 
 # What is asked about a call that waits, and what can be decided, wherever it is shown.
@@ -269,10 +273,10 @@ def question_of(tool: str, arguments: Any) -> str:
     return f"{escape_unprintable(tool)} {shown}?"
 
 
-def question_about(call: CallState) -> str:
+def question_about(call: DecodedCall) -> str:
     """Say what a person is asked about a call: its arguments as they are shown, secrets masked."""
     template = call.selector.options.approval_message
-    shown = call._shown
+    shown = call.shown
     if template is None:
         return question_of(call.name, shown)
     from string import Formatter  # most programs have no such message
@@ -501,10 +505,10 @@ class SuspendedCall(PendingDecision, PendingOutcome):
 
         What is secret by the tool's schema, or a `SecretStr`, is masked here.
         """
-        return self.call._shown
+        return self.call._record.shown
 
     def _of(self) -> tuple[str, str, str, str | None]:
-        return self.call.id, self.call.name, self.digest, self.call._round.requested_in
+        return self.call.id, self.call.name, self.digest, self.call._record.round.requested_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -594,17 +598,17 @@ class ContinueSuggestion:
 
 
 def handled_call(
-    call: AnyToolCall, output: Any, result: ToolResult, by: str | None
+    call: DecodedCall, output: Any, result: ToolResult, by: str | None
 ) -> HandledCall[Any, Any]:
     """Make a call that got its result without being run."""
     made: HandledCall[Any, Any] = call.spec.handled_type(
-        call.metadata, call._input_or_data, output, result, by
+        call.metadata, call.input_or_data, output, result, by
     )
     return made
 
 
 def outcome_of(
-    call: AnyToolCall, history: tuple[Step, ...] | None = None
+    call: DecodedCall, history: tuple[Step, ...] | None = None
 ) -> HandledCall[Any, Any] | RejectedCall | SuspendedCall:
     """Return what hooks, a gate or a person made of a call.
 
@@ -612,10 +616,12 @@ def outcome_of(
         call: The call, which waits or was ended by one of these.
         history: Its history as it was at some moment; by default as it is.
     """
-    history = call._history if history is None else history
+    history = call.history if history is None else history
     wait = wait_of(history)
     if wait is not None:
-        return SuspendedCall(call, wait.detail, wait.digest or "", wait.verdict == BY_TOOL, wait.by)
+        return SuspendedCall(
+            call.call, wait.detail, wait.digest or "", wait.verdict == BY_TOOL, wait.by
+        )
     end = end_of(history)
     assert end is not None
     if end.verdict == "success":
@@ -631,14 +637,14 @@ def outcome_of(
     return rejected_call(call, end)
 
 
-def rejected_call(call: AnyToolCall, end: Step) -> RejectedCall:
+def rejected_call(call: DecodedCall, end: Step) -> RejectedCall:
     """Make a call that will not be run, of the step by which it was refused."""
-    return RejectedCall(call.metadata, call, end.reason or "", SOURCES[end.phase], end.by)
+    return RejectedCall(call.metadata, call.call, end.reason or "", SOURCES[end.phase], end.by)
 
 
-def ended_result(call: BaseCall) -> ToolResult:
+def ended_result(call: CallRecord) -> ToolResult:
     """Return the result that a call ended with, also where its plan was not told."""
-    end = settled_by(call._history)
+    end = settled_by(call.history)
     result: ToolResult | None = end.detail
     return rejection(call.metadata, end.reason or "") if result is None else result
 
@@ -651,7 +657,7 @@ SOURCES: Final[Mapping[StepPhase | None, RejectionSource]] = {
 """What rejected a call, by the phase in which it ended."""
 
 
-def suspend(call: AnyToolCall, ticket: SuspendTicket, run: int | None = None) -> SuspendedCall:
+def suspend(call: DecodedCall, ticket: SuspendTicket, run: int | None = None) -> SuspendedCall:
     """Let a call wait for a decision.
 
     Args:
@@ -670,20 +676,20 @@ def suspend(call: AnyToolCall, ticket: SuspendTicket, run: int | None = None) ->
             f"{shorten(ticket)}. Write `call.suspend(SuspendTicket(message=...))`."
         )
     while True:
-        since, changed = len(call._entries), None
-        if call._stage.may_start:
-            changed = call._changes()
+        since, changed = len(call.entries), None
+        if call.stage.may_start:
+            changed = call.changes()
             if changed is None:
-                call._settle_text()
-        digest = call.digest if changed is None else call._digest_of(changed[2])
-        verdict = BY_TOOL if call._stage.name == "running" else None
+                call.settle_text()
+        digest = call.digest if changed is None else call.digest_of(changed[2])
+        verdict = BY_TOOL if call.stage.name == "running" else None
         said: Said = {"verdict": verdict, "digest": digest, "detail": ticket}
         moves = () if changed is None else changed[:1]
-        number = call._append_all((*moves, move("suspended", **said)), since, run)
+        number = call.append_all((*moves, move("suspended", **said)), since, run)
         if number is not None:
             if changed is not None:
-                call._hold_changed(number, *changed[1:])
-            return SuspendedCall(call, ticket, digest, verdict is not None)
+                call.hold_changed(number, *changed[1:])
+            return SuspendedCall(call.call, ticket, digest, verdict is not None)
 
 
 def issue_in(history: tuple[Step, ...]) -> RecoverableToolCallIssue | None:
@@ -699,7 +705,7 @@ def unread_call(
     entry: Entry,
     of: ToolResult | RecoverableToolCallIssue,
     call_round: CallRound,
-) -> BaseCall:
+) -> CallRecord:
     """Make a call of no tool, which has ended: it was a final answer, or could not be used."""
     if isinstance(of, ToolResult):
         phase, said = "reply", of.status
@@ -707,22 +713,21 @@ def unread_call(
         phase, said = "decode", "rejected"
     _, start, input, at, moves = entry
     ended = ("ended", said, None, None, phase, said, None, None, of)
-    return BaseCall(metadata, (END_OF[said], start, input, at, (*moves, ended)), call_round)
+    return CallRecord(metadata, (END_OF[said], start, input, at, (*moves, ended)), call_round)
 
 
-def answer_of(call: BaseCall, history: tuple[Step, ...] | None = None) -> ToolResult | None:
+def answer_of(call: CallRecord, history: tuple[Step, ...] | None = None) -> ToolResult | None:
     """Return the result of a call, whoever made it, as far as the plan has it.
 
     Args:
         call: The call.
         history: Its history as it was at some moment; by default as it is.
     """
-    history = call._history if history is None else history
+    history = call.history if history is None else history
     state, end = state_in(history), end_of(history)
     if state not in ANSWERED:  # an after-hook may have seen what the plan was not told
         return None
     if state == "rejected" and end is not None:
-        refused: Any = call  # of a saved plan without its tools, it is a mere `BaseCall`
-        return rejected_call(refused, end).result
+        return rejected_result(call.metadata, SOURCES[end.phase], end.reason or "")
     issue = issue_in(history) if state == "unusable" else None
     return result_in(history) if issue is None else issue.result

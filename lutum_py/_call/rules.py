@@ -36,10 +36,11 @@ from .deciding import (
     with_arguments,
 )
 from .decisions import Complete, Reject, RunNormally
-from .spec import FnSpec, ToolSpec
+from .spec import FnSpec
 
 if TYPE_CHECKING:
-    from .call import AnyToolCall
+    from .call_state import DecodedCall
+    from .spec import AnySpec
 
 _OF_INPUT = "None, another input, Complete(output) or Reject(reason)"
 
@@ -72,7 +73,7 @@ class ArgsRule:
         ToolDefinitionError: It is not a function, or takes a parameter that the tool lacks.
     """
 
-    def __init__(self, spec: ToolSpec[Any, Any], function: Any) -> None:
+    def __init__(self, spec: AnySpec, function: Any) -> None:
         self._place = f"Tool `{spec.definition.name}`: `rule="
         if not has_signature(function) or isinstance(function, type):
             raise ToolDefinitionError(f"{self._place}{shorten(function)}` is not a function.")
@@ -111,7 +112,7 @@ class ArgsRule:
             self._parameters[name] = parameter
             self._check_hint(name, hint, known[parameter])
 
-    def _check_input(self, spec: ToolSpec[Any, Any], names: list[str]) -> None:
+    def _check_input(self, spec: AnySpec, names: list[str]) -> None:
         try:
             signature_of(self.function).bind(None)
         except TypeError:
@@ -142,7 +143,7 @@ class ArgsRule:
     def review(self, review: Review) -> HookGenerator[None]:
         """Let it review one call, as an execution hook does."""
         call = review.call
-        shown: Any = call._lend()
+        shown: Any = call.input_for_hook()
         # Called twice: first the function, which may be async, then what is made of its answer.
         # Both may raise, and both are then errors of this rule, under its name.
         said: Any = yield from ask(self.name, self._answer, call, call, shown)
@@ -151,7 +152,7 @@ class ArgsRule:
         apply_decision(self.name, review, said, shown, None, wanted)
         take_changes(review, self.name)
 
-    def _answer(self, call: AnyToolCall, shown: Any) -> Any:
+    def _answer(self, call: DecodedCall, shown: Any) -> Any:
         if self._invocation is None:
             return self.function(shown)
         given = self._invocation.arguments_of(shown)
@@ -160,11 +161,11 @@ class ArgsRule:
             from .._context.context import ToolContext
 
             # Nobody runs the tool yet, so there is nobody to report to.
-            values |= dict.fromkeys(self._contexts, ToolContext.noop(call))
+            values |= dict.fromkeys(self._contexts, ToolContext.noop(call.call))
         by_place = [values.pop(name) for name in self._positional]
         return self.function(*by_place, **values)
 
-    def _decision(self, call: AnyToolCall, shown: Any, said: Any) -> Any:
+    def _decision(self, call: DecodedCall, shown: Any, said: Any) -> Any:
         if said is None:
             return RunNormally(shown)
         if self._invocation is None:

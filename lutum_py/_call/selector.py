@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from time import time
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -16,35 +15,27 @@ from typing import (
     overload,
 )
 
-from pydantic import ValidationError
 from pydantic_core import PydanticCustomError, core_schema
 from typing_extensions import TypeVar
 
 from .._schema.definition import ToolDef
-from .._text.escaping import escape_unprintable, words_of
+from .._text.escaping import escape_unprintable
 from .._text.immutable import Immutable
-from .._text.json import cut, shorten
-from ..errors import FieldIssue, InvalidArgumentsError, MisuseError, ToolInputError
+from .._text.json import shorten
+from ..errors import InvalidArgumentsError, MisuseError
 from .spec import PLAIN, UNSET, Conditions, FnSpec, MemberOptions, ToolSpec, conditions_of, spec_of
 
 if TYPE_CHECKING:
     from .._context.context import ToolContext
-    from .._schema.arguments import InputText
-    from .._transcript.assistant import ToolMetadata
     from .._transcript.result import ToolResult
     from .call import AnyToolCall, FnCall, ToolCall
     from .decisions import RunNormally
-    from .history import CallRound, Entry
-    from .spec import Rule
+    from .spec import AnySpec, Rule
 
 P = ParamSpec("P")
 Sent = ParamSpec("Sent")
 In = TypeVar("In", default=Any)
 Out = TypeVar("Out", default=Any)
-
-_new = object.__new__
-# What types raise, pydantic's own as well, for a path of 300 letters or a pattern of a huge repeat.
-_TOO_MUCH = (OSError, OverflowError, RecursionError)
 
 
 class AnySelector(Immutable):
@@ -63,7 +54,7 @@ class AnySelector(Immutable):
             reviewed.
     """
 
-    spec: ToolSpec[Any, Any]
+    spec: AnySpec
     name: str
     path: tuple[str, ...]
     toolset: type[Any] | None
@@ -79,7 +70,7 @@ class AnySelector(Immutable):
 
     def __init__(
         self,
-        spec: ToolSpec[Any, Any],
+        spec: AnySpec,
         *,
         path: tuple[str, ...] = (),
         toolset: type[Any] | None = None,
@@ -171,124 +162,24 @@ class AnySelector(Immutable):
         if result.ran_with is not None:
             return result.ran_with
         from .._transcript.assistant import ToolMetadata
+        from .call_state import decode
 
         metadata = ToolMetadata(id=result.id, name=result.name, arguments=result.arguments)
         try:
-            return self.spec.arguments.to_data(self._decode(metadata).input)
+            return self.spec.arguments.to_data(decode(self, metadata).current_input)
         except (InvalidArgumentsError, TypeError, ValueError, RecursionError):
             return None
 
     def accepts(self, arguments: str) -> bool:
         """Whether the arguments that a model sends, as text, fit the tool."""
         from .._transcript.assistant import ToolMetadata
+        from .call_state import decode
 
         try:
-            self._decode(ToolMetadata(id="", name=self.name, arguments=arguments))
+            decode(self, ToolMetadata(id="", name=self.name, arguments=arguments))
         except InvalidArgumentsError:
             return False
         return True
-
-    def _decode(
-        self,
-        metadata: ToolMetadata,
-        *,
-        redact: bool = False,
-        entry: Entry | None = None,
-        call_round: CallRound | None = None,
-    ) -> AnyToolCall:
-        """Decode a call of this tool.
-
-        Args:
-            metadata: What the model sent.
-            redact: Hide the values that came, and a validator's own words, in an error.
-            entry: How its history begins; by default with the present moment.
-            call_round: The round that it belongs to, if any.
-
-        Raises:
-            InvalidArgumentsError: The arguments do not fit; the error names every failing field.
-        """
-        spec = self.spec
-        try:
-            value = spec.validate_json(metadata.arguments)
-            coerced: tuple[str, ...] = ()
-            read = metadata.arguments
-        except ValidationError as error:
-            value, coerced, read = self._coerce(metadata, error, redact)
-        except _TOO_MUCH as error:
-            raise self._unreadable(metadata, error, redact) from None
-        except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
-            from .._transcript.assistant import ToolMetadata
-
-            if not isinstance(metadata, ToolMetadata):
-                raise MisuseError(
-                    f"A call is decoded from its ToolMetadata, not from {shorten(metadata)}. Make "
-                    "one, as in `ToolMetadata(id=..., name=..., arguments=text)`."
-                ) from None
-            redact = redact or spec.has_secrets
-            said = " (its text is hidden)" if redact else f": {cut(words_of(error), 200)}"
-            raise ToolInputError(
-                f"A validator of tool `{self.name}` raised {type(error).__name__}{said} (call "
-                f"{metadata.id!r}). Validators raise ValueError for what does not fit; coerce the "
-                "validator.",
-                tool=self.name,
-            ) from (None if redact else error)
-        # Filled here and not by an `__init__`: this is done for every call of every turn, and what
-        # an `__init__` would check was just made.
-        call: AnyToolCall = _new(spec.call_type)
-        mine: Any = self
-        call._metadata = metadata
-        call._selector = mine
-        call._coerced = coerced
-        text: InputText | None = None
-        entry = entry or call._begun(time())
-        if not spec.arguments.is_faithful:  # read again, it might be another input
-            text = spec.arguments.proposed(read, value)
-            entry = call._begun(entry[3], entry[4][0][3], text)
-        call._held = (0, value, text)
-        call._lent = call._key = None
-        call._entries = {0: entry}
-        call._flat = call._review = None
-        call._round = call_round or call._no_round
-        return call
-
-    def _coerce(
-        self, metadata: ToolMetadata, error: ValidationError, redact: bool
-    ) -> tuple[Any, tuple[str, ...], str]:
-        try:
-            return self.spec.arguments.coerce(metadata.arguments, error)
-        except _TOO_MUCH as failed:
-            raise self._unreadable(metadata, failed, redact) from None
-        except ValidationError as failed:
-            # Its cause would carry the values on, into the first log that shows a traceback.
-            hides = redact or self.spec.has_secrets
-            raise self._explain(metadata, failed, redact) from (None if hides else failed)
-        finally:
-            del error  # else a cycle: see `Arguments.coerce`
-
-    def _explain(
-        self, metadata: ToolMetadata, error: ValidationError, redact: bool
-    ) -> InvalidArgumentsError:
-        return self._invalid(metadata, self.spec.issues_of(error, redact=redact))
-
-    def _unreadable(
-        self, metadata: ToolMetadata, error: Exception, redact: bool
-    ) -> InvalidArgumentsError:
-        hides = redact or self.spec.has_secrets
-        said = "" if hides else f": {cut(escape_unprintable(words_of(error)), 200)}"
-        issue = FieldIssue("", f"they are too long, or nested too deeply, to be read{said}")
-        return self._invalid(metadata, (issue,))
-
-    def _invalid(
-        self, metadata: ToolMetadata, issues: tuple[FieldIssue, ...]
-    ) -> InvalidArgumentsError:
-        lines = "\n".join(f"- {issue}" for issue in issues)
-        return InvalidArgumentsError(
-            f"The arguments of tool `{self.name}` are invalid, so it was not run:\n{lines}\n"
-            "Call it again with corrected arguments.",
-            tool=self.name,
-            call_id=metadata.id,
-            fields=issues,
-        )
 
     def _reaches(self, toolset: type[Any]) -> Selector[Any, Any] | None:
         """Return what this selector is as a member of another toolset that it leads through."""
@@ -495,7 +386,7 @@ class _ToolsetSelector(Selector[Any, Any]):
     """The subclass for function tools, made with the first of them."""
 
     @classmethod
-    def kind_for(cls, spec: ToolSpec[Any, Any]) -> type[Any]:
+    def kind_for(cls, spec: AnySpec) -> type[Any]:
         if not isinstance(spec, FnSpec):
             return cls
         if cls.of_functions is None:
@@ -551,7 +442,7 @@ def _call_types() -> tuple[type[Any], ...]:
     return FnCall, ToolCall, HandledCall
 
 
-def _make(spec: ToolSpec[Any, Any]) -> None:
+def _make(spec: AnySpec) -> None:
     """Make the classes of a tool's calls, with its first call."""
     fn_call, tool_call, handled_call = _call_types()
     input_name, module, qualname = spec._named

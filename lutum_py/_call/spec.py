@@ -72,7 +72,7 @@ class ToolSpec(Immutable, Generic[In, Out]):
     _named: tuple[str, str, str]
     _is_made: bool
     __slots__ = tuple(__annotations__)
-    _make: ClassVar[Callable[[ToolSpec[Any, Any]], None]]
+    _make: ClassVar[Callable[[AnySpec], None]]
 
     def __init__(
         self,

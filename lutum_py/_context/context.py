@@ -433,7 +433,8 @@ class ToolContext(Immutable, _ContextFields):
 
         The outcomes of the last time, with the `state` that was left then.
         """
-        made: Inner | None = getattr(self._call, "_inner", None)
+        record = getattr(self._call, "_record", None)
+        made: Inner | None = None if record is None else record.inner
         return made if self._inner is None else self._inner
 
     def request_calls(self, calls: CallsRequested, state: InnerState | None = None) -> NoReturn:
@@ -477,7 +478,7 @@ class ToolContext(Immutable, _ContextFields):
             return
         # A tool that was left behind may go on reporting, while another try is shown.
         call: Any = self._call
-        if self._number is not None and not call._is_in_run(self._number):
+        if self._number is not None and not call._record.is_in_run(self._number):
             return
         event = make(self.call_id, *said)
         try:

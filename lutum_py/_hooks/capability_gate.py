@@ -226,7 +226,7 @@ def _arguments(call: AnyToolCall) -> dict[str, Any]:
 
 
 def _effects(call: AnyToolCall) -> str:
-    arguments = call._shown
+    arguments = call._record.shown
     told = [
         _tell(effect, call.spec.arguments.values_of(arguments, effect.target or ""))
         for effect in call.selector.definition.capabilities.effects
@@ -246,6 +246,6 @@ def _ticket(call: AnyToolCall, risk: RiskLevel) -> SuspendTicket:
         parameters={
             "tool": call.name,
             "risk": risk.value,
-            "arguments": call._shown,
+            "arguments": call._record.shown,
         },
     )

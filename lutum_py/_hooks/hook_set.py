@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from .._call.call import ToolCall
+    from .._call.call_state import DecodedCall
     from .._call.decisions import ArgsDecision, Complete, Reject, RunNormally, ToolDecision
     from .._context.suspension import Decision
     from .._schema.definition import ToolDef
@@ -386,7 +387,7 @@ class HookSet(HookPlaces[T]):
         """Send one call through the hooks."""
         return await call.hook(self)
 
-    def _review(self, call: AnyToolCall) -> HookGenerator[object]:
+    def _review(self, call: DecodedCall) -> HookGenerator[object]:
         from .pipeline import review_calls  # with `logging`, which is slow to import
 
         return review_calls([call], self)

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from .._call.call import AnyToolCall, Hooks
+from .._call.call import Hooks
+from .._call.call_state import DecodedCall
 from .._call.deciding import (
     OF_ARGUMENTS,
     OF_INPUT,
@@ -65,7 +66,7 @@ _STRICTEST: Final = ("block", "suspend", "complete")
 
 
 def review_calls(
-    calls: Iterable[AnyToolCall], hooks: Hooks, note: Callable[[Hooks], None] | None = None
+    calls: Iterable[DecodedCall], hooks: Hooks, note: Callable[[Hooks], None] | None = None
 ) -> HookGenerator[list[Review]]:
     """Let hooks review calls that were not started, and write what they say.
 
@@ -84,10 +85,10 @@ def review_calls(
     reviews: list[Review] = []
     unreviewed: list[Review] = []
     for call in calls:
-        entries = call._entries
+        entries = call.entries
         led_to = entries[len(entries) - 1][0]
         if led_to.stage.may_ask:
-            is_new = len(entries) == 1 == len(entries[0][4]) and call._lent is None
+            is_new = len(entries) == 1 == len(entries[0][4]) and call.lent is None
             review = Review(call) if is_new else begin(call)
             reviews.append(review)
             if led_to is _UNREVIEWED:
@@ -95,7 +96,7 @@ def review_calls(
     yield from review_all(reviews, hooks)
     for review in unreviewed:
         was_asked = any(each[0] == "reviewed" for each in review.moves)
-        if not was_asked and review.target._stage is _UNREVIEWED:  # there was nobody to ask
+        if not was_asked and review.target.stage is _UNREVIEWED:  # there was nobody to ask
             review.moves.insert(0, move("reviewed", phase="gate"))
     if note is not None:
         note(hooks)
@@ -114,13 +115,13 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
     execution = gates = before = NO_HOOKS
     for review in reviews:
         call = review.call
-        if call._selector is not selector:
-            selector = call._selector
+        if call.selector is not selector:
+            selector = call.selector
             if places is not None:
                 execution, gates, before = places._decisions_for(selector)
         asked: list[Any] = []
         is_approved = False
-        entries = call._entries
+        entries = call.entries
         led_to, _, _, _, moves = entries[len(entries) - 1]
         if moves[-1][0] != "proposed":  # also what was loaded is one entry
             if not led_to.stage.may_ask:  # it went on while others were reviewed
@@ -129,7 +130,7 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
                 )
                 continue
             asked = asked_in(call)
-            is_approved = review.edited is None and bool(call._answers)
+            is_approved = review.edited is None and bool(call.answers)
         if places is None:
             if not was_asked(given, asked):
                 yield from ask_function(review, given)
@@ -138,16 +139,16 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
                 if asked and was_asked(hook, asked):
                     continue
                 call = review.call
-                shown = call._lend()
+                shown = call.input_for_hook()
                 try:  # what `ask` does, spelled out where every call of a round passes
                     decision = hook.function(call.metadata, shown)
                     if _kind_of(decision) is not RunNormally and hasattr(decision, "__await__"):
                         decision = yield hook.name, decision
                 except Exception as error:
-                    call._put_back()
+                    call.restore_input()
                     raise hook_raised(hook.name, call, error) from error
                 except BaseException:
-                    call._put_back()
+                    call.restore_input()
                     raise
                 if _kind_of(decision) is RunNormally and decision.input is shown:
                     # What was done in place to it is looked for later, once.
@@ -178,17 +179,19 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
 
 def _goes_on(review: Review) -> bool:
     """Whether the call is still to be run: nobody decided otherwise, and no function ran it."""
-    return review.verdict is None and review.call._stage.may_ask
+    return review.verdict is None and review.call.stage.may_ask
 
 
 def _ask_before(before: list[RegisteredHook], review: Review) -> HookGenerator[None]:
     """Run the before-hooks, each once a call."""
     call = review.call
-    done = [step.detail for step in call._history if step.phase == "before"] if before else ()
+    done = [step.detail for step in call.history if step.phase == "before"] if before else ()
     for key, hook in keyed(before):
-        if key in done or not call._stage.may_ask:  # it may have gone on meanwhile
+        if key in done or not call.stage.may_ask:  # it may have gone on meanwhile
             continue
-        answer = yield from ask(hook.name, hook.function, call, call.metadata, call._lend_copy())
+        answer = yield from ask(
+            hook.name, hook.function, call, call.metadata, call.input_for_gate()
+        )
         if answer is not None:
             raise not_a_decision(
                 hook.name,
@@ -202,14 +205,14 @@ def _ask_before(before: list[RegisteredHook], review: Review) -> HookGenerator[N
 def _ask_gates(gates: list[RegisteredHook], review: Review) -> HookGenerator[None]:
     """Let all gates review a call; the strictest verdict counts, and among equals the first."""
     call = review.call
-    answered = call._answer_of(tool=False) if gates else None
+    answered = call.answer_of(tool=False) if gates else None
     decision = None if answered is None else answered.decision
     verdicts: list[Verdict] = []
     for gate in gates:
-        shown = call._lend_copy()
+        shown = call.input_for_gate()
         given: tuple[Any, ...] = (call.metadata, shown)
         if isinstance(gate.function, CallGate):
-            given = (review.draft(), decision)
+            given = (review.draft().call, decision)
             _check_conversation(gate, call)
         elif gate.takes_decision:
             given = (*given, decision)
@@ -235,7 +238,7 @@ def _ask_gates(gates: list[RegisteredHook], review: Review) -> HookGenerator[Non
             )
         review.note(gate.name, "gate", verdict.verdict, verdict.reason)
         if verdict.verdict == "suspend":
-            if not call._prove():  # before anybody is asked about its text
+            if not call.prove():  # before anybody is asked about its text
                 review.verdict = unproven(call)
                 return
             if is_answered(call, call.digest):
@@ -252,14 +255,14 @@ def _ask_gates(gates: list[RegisteredHook], review: Review) -> HookGenerator[Non
     review.verdict = best
 
 
-def _check_conversation(gate: RegisteredHook, call: AnyToolCall) -> None:
+def _check_conversation(gate: RegisteredHook, call: DecodedCall) -> None:
     """Refuse a gate that goes by another conversation than that of the call's round.
 
     Raises:
         HookError: It does.
     """
     asked: Transcript | None = gate.function.transcript
-    if asked is not None and not call._round.is_of(asked):
+    if asked is not None and not call.round.is_of(asked):
         raise hook_error(
             gate.name,
             call,
@@ -279,7 +282,7 @@ class AfterSaid(NamedTuple):
         tried: Where in the history the try began that the result is of.
     """
 
-    call: AnyToolCall
+    call: DecodedCall
     hook: str
     key: str
     put: ToolResult | None
@@ -293,13 +296,13 @@ class AfterSaid(NamedTuple):
         return move("reviewed", by=self.hook, phase="after", verdict=said, detail=detail)
 
 
-def write_said(said: Iterable[AfterSaid]) -> list[AnyToolCall]:
+def write_said(said: Iterable[AfterSaid]) -> list[DecodedCall]:
     """Write what after-hooks said: about each call one entry, and none about a try that is over.
 
     Returns:
         The calls that were tried again meanwhile.
     """
-    retried: list[AnyToolCall] = []
+    retried: list[DecodedCall] = []
     by_call: dict[int, list[AfterSaid]] = {}
     for each in said:
         by_call.setdefault(id(each.call), []).append(each)
@@ -307,23 +310,23 @@ def write_said(said: Iterable[AfterSaid]) -> list[AnyToolCall]:
         call, *_, tried = every[0]
         moves = tuple([each.move for each in every])
         while True:
-            since = len(call._entries)
+            since = len(call.entries)
             if tried != _tried(call):
                 retried.append(call)
                 break
-            if not call._stage.is_end or call._append_all(moves, since) is not None:
+            if not call.stage.is_end or call.append_all(moves, since) is not None:
                 break
     return retried
 
 
-def _tried(call: AnyToolCall) -> int:
+def _tried(call: DecodedCall) -> int:
     """Say where in the history of a call its last try began."""
-    history = call._history
+    history = call.history
     return len(history) - len(this_try(history))
 
 
 def after(
-    call: AnyToolCall,
+    call: DecodedCall,
     result: ToolResult,
     hooks: HookPlaces[Any],
     said: list[AfterSaid],
@@ -345,7 +348,7 @@ def after(
     for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
         if not again and was_asked_after(call, key):
             continue
-        answer = yield from ask(hook.name, hook.function, call, call, result)
+        answer = yield from ask(hook.name, hook.function, call, call.call, result)
         if isinstance(answer, Complete):
             _, answer = output_and_result(hook.name, call, answer)
         elif isinstance(answer, Reject):
@@ -365,9 +368,9 @@ def after(
     return result
 
 
-def was_asked_after(call: AnyToolCall, key: str) -> bool:
+def was_asked_after(call: DecodedCall, key: str) -> bool:
     """Whether an after-hook reviewed the result of the last try of a call."""
-    return any(step.phase == "after" and step.detail[0] == key for step in this_try(call._history))
+    return any(step.phase == "after" and step.detail[0] == key for step in this_try(call.history))
 
 
 def describe(hooks: HookPlaces[Any]) -> HookGenerator[list[tuple[Selector[Any, Any], str]]]:

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from .._call.base_call import BaseCall
-from .._call.call import AnyToolCall
+from .._call.base_call import CallRecord
+from .._call.call_state import DecodedCall
 from .._call.decisions import changed_names
 from .._call.history import Step, end_of
 from .._call.outcomes import SOURCES
@@ -25,13 +25,13 @@ from .._transcript.saved import Saved
 from .entries import histories_of
 from .events import CallRow, row_of, rows_of
 from .plan_json import histories_in
-from .sorted_calls import SortedCalls
+from .sorted_calls import RoundState
 
 
-def calls_listing(calls: SortedCalls, what: str) -> Listing:
+def calls_listing(calls: RoundState, what: str) -> Listing:
     """Show the calls of a `Plan` or `Round`, in the order of the turn."""
     entries = [_entry(row, what) for row in rows_of(calls)]
-    closed = calls._state._closed_by
+    closed = calls.closed_by
     said = f"; {closed}" if closed and what == "Plan" else ""
     return Listing(f"{what} of {calls.toolset.__qualname__}", _states_of(entries) + said, entries)
 
@@ -47,8 +47,8 @@ def _entry(row: CallRow, what: str) -> Entry:
     call = row._history.call
     # What the tool would get, which a hook may have changed.
     arguments = row.proposed
-    if isinstance(call, AnyToolCall):
-        arguments = call.spec.shown_json(call._described)
+    if isinstance(call, DecodedCall):
+        arguments = call.spec.shown_json(call.described)
     within = [f"{each.id} {each.tool}" for each in row.ancestors]
     entry = _shown(row, [Part("", arguments)], _first_text(call), within)
     is_undecided = what == "Round" and row.state == "pending"
@@ -114,11 +114,11 @@ def _steps_in_words(history: tuple[Step, ...], text: InputText | None) -> Iterat
             last = step.at
 
 
-def _first_text(call: BaseCall) -> InputText | None:
+def _first_text(call: CallRecord) -> InputText | None:
     """Return the arguments that were proposed, defaults included, if others came after them."""
-    if not isinstance(call, AnyToolCall) or not call._is_rewritten:
+    if not isinstance(call, DecodedCall) or not call.is_rewritten:
         return None
-    return call._text_of(call._history[0].detail)
+    return call.text_of(call.history[0].detail)
 
 
 def _in_words(step: Step, before: InputText | None) -> tuple[str, str]:
@@ -186,11 +186,7 @@ def read_plan(saved: Saved) -> SavedPlan:
     Raises:
         PlanError: Something in it is damaged.
     """
-    turn, calls = histories_in(saved)
-    waits = {
-        call.id: entry.texts("waits_for") for call, entry in calls if "waits_for" in entry.data
-    }
-    return _saved_plan(turn, [call for call, _ in calls], waits)
+    return _saved_plan(*histories_in(saved))
 
 
 def read_stored_round(
@@ -212,14 +208,14 @@ def read_stored_round(
 
 
 def _saved_plan(
-    turn: AssistantTurn, calls: Iterable[BaseCall], waits: Mapping[str, Iterable[str]]
+    turn: AssistantTurn, calls: Iterable[CallRecord], waits: Mapping[str, Iterable[str]]
 ) -> SavedPlan:
     outer: dict[str, tuple[str, ...]]
     outer = {id: (f"{caller} program",) for id, caller in turn.callers.items()}
     named: dict[str, str] = {}
     entries: list[Entry] = []
     for call in calls:
-        id, by, history = call.id, call._asked_by, call._history
+        id, by, history = call.id, call.requested_by, call.history
         named[id] = f"{id} {call.name}"
         if by is not None:
             outer[id] = (*outer.get(by, ()), named[by])

@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from inspect import iscoroutine
 from typing import Any, TypeAlias
 
-from .._call.base_call import BaseCall
-from .._call.call import AnyToolCall, Hooks, decoded_calls
+from .._call.base_call import CallRecord
+from .._call.call import Hooks
+from .._call.call_state import DecodedCall, decoded_calls
 from .._call.deciding import HookGenerator
 from .._call.decisions import EditRecord, edits_of
 from .._call.history import (
@@ -65,18 +66,18 @@ from ..errors import (
     MisuseError,
     UnresolvedSuspension,
 )
-from .sorted_calls import WAITING, SortedCalls
+from .sorted_calls import WAITING, RoundState
 
 
 def results_of(
-    calls: SortedCalls,
+    state: RoundState,
     answers: Iterable[ResultLike | NotEnded],
     unfinished: Mapping[str, ToolResult] | None = None,
 ) -> tuple[ToolResult, ...]:
     """Find the result of each call of the turn, in its order.
 
     Args:
-        calls: The calls of the round; they are not changed.
+        state: The state of the round.
         answers: The outcomes that were not recorded in the plan.
         unfinished: Results for calls that have none, by call id, if the round is given up: then
             nothing is waited for.
@@ -84,15 +85,14 @@ def results_of(
     Raises:
         CommitError: The results do not answer the calls.
     """
-    state = calls._state
-    lists = calls._sorted
+    lists = state.lists
     is_mixed = (
         lists.handled or lists.rejected or lists.suspended or lists.finished or lists.awaiting
     )
     given: Any = answers
     results: tuple[ToolResult, ...]
     # Nearly every round ends so: its calls were run and nothing else, with their results in order.
-    is_plain = given.__class__ is list and not (is_mixed or state._round.has_retried)
+    is_plain = given.__class__ is list and not (is_mixed or state.call_round.has_retried)
     if is_plain and are_in_order(state.turn.tool_calls, given):
         results = tuple(given)
     else:
@@ -100,29 +100,28 @@ def results_of(
         ended = [*lists.finished, *given]
         waiting = lists.suspended if unfinished is None else ()
         is_open = lists.handled or lists.rejected or lists.awaiting or waiting or unended
-        has_retried = state._round.has_retried
+        has_retried = state.call_round.has_retried
         if not (is_open or has_retried) and are_in_order(state.turn.tool_calls, ended):
             results = tuple(ended)
         else:
-            results = match_results(calls, given, unended, unfinished)
-    if state._owes_after or RegisteredHook.any_after:
-        check_given(calls, given)
+            results = match_results(state, given, unended, unfinished)
+    if RegisteredHook.any_after:
+        check_given(state, given)
     return results
 
 
-def joined_round(calls: SortedCalls, results: tuple[ToolResult, ...]) -> CommittedRound:
+def joined_round(state: RoundState, results: tuple[ToolResult, ...]) -> CommittedRound:
     """Join the turn with its results, as they go into a transcript."""
-    state = calls._state
-    toolset, inner = calls.toolset, state._round.inner
+    toolset, inner = state.toolset, state.call_round.inner
     is_capped = members_of(toolset).caps_results
-    if inner or is_capped or [1 for call in state._calls if call._is_rewritten]:
-        results = as_model_reads(results, state._calls, toolset, inner)
+    if inner or is_capped or [1 for call in state.calls if call.is_rewritten]:
+        results = as_model_reads(results, state.calls, toolset, inner)
     return joined(state.turn, results)
 
 
 def as_model_reads(
     results: tuple[ToolResult, ...],
-    calls: Sequence[AnyToolCall],
+    calls: Sequence[DecodedCall],
     toolset: Any,
     inner: Collection[object] = (),
 ) -> tuple[ToolResult, ...]:
@@ -134,11 +133,11 @@ def as_model_reads(
         toolset: Their toolset.
         inner: The calls that they requested, if any.
     """
-    rewritten = [call for call in calls if call._is_rewritten]
+    rewritten = [call for call in calls if call.is_rewritten]
     reported_by: dict[str, str] = {}
     for call in calls if inner else ():
-        within = [*decoded_calls(call._asked_for())]
-        rewritten += [each for each in within if each._is_rewritten]
+        within = [*decoded_calls(call.requested_calls())]
+        rewritten += [each for each in within if each.is_rewritten]
         reported_by |= {each.id: call.id for each in within}
     if inner:
         results = labelled(results, calls)
@@ -153,10 +152,10 @@ def as_model_reads(
 
 
 def labelled(
-    results: tuple[ToolResult, ...], calls: Sequence[AnyToolCall]
+    results: tuple[ToolResult, ...], calls: Sequence[DecodedCall]
 ) -> tuple[ToolResult, ...]:
     """Return results with the labels of what they were made of, if calls requested others."""
-    made_of = {call.id: [answer_of(each) for each in call._asked_for()] for call in calls}
+    made_of = {call.id: [answer_of(each) for each in call.requested_calls()] for call in calls}
     return tuple(
         with_inner_labels(each, filter(None, made_of.get(each.id, ()))) for each in results
     )
@@ -221,7 +220,7 @@ def _line(edit: EditRecord, names: Iterable[str], *, is_within: bool) -> str:
 
 
 def with_final_arguments(
-    results: tuple[ToolResult, ...], rewritten: Iterable[AnyToolCall]
+    results: tuple[ToolResult, ...], rewritten: Iterable[DecodedCall]
 ) -> tuple[ToolResult, ...]:
     """Say for each call what it was run with if that is not what was sent, secrets masked.
 
@@ -230,9 +229,7 @@ def with_final_arguments(
         rewritten: The calls of which the program, a hook or a person replaced the input.
     """
     run = {
-        call.id: call
-        for call in rewritten
-        if state_in(call._history) not in ("handled", "rejected")
+        call.id: call for call in rewritten if state_in(call.history) not in ("handled", "rejected")
     }
     return tuple(
         _with_ran_with(each, run[each.id])
@@ -242,15 +239,15 @@ def with_final_arguments(
     )
 
 
-def _with_ran_with(result: ToolResult, call: AnyToolCall) -> ToolResult:
-    final = call._shown
+def _with_ran_with(result: ToolResult, call: DecodedCall) -> ToolResult:
+    final = call.shown
     return result if final is None or _is_as_sent(call) else with_fields(result, ran_with=final)
 
 
-def _is_as_sent(call: AnyToolCall) -> bool:
+def _is_as_sent(call: DecodedCall) -> bool:
     """Whether the input is again what the model's text says."""
-    sent = call._history[0].detail
-    return sent is not None and sent.data == call._described.data
+    sent = call.history[0].detail
+    return sent is not None and sent.data == call.described.data
 
 
 # Matching results with calls: every fault is found at once, and nothing is changed by looking.
@@ -320,7 +317,7 @@ def are_in_order(calls: Sequence[ToolMetadata], answers: Sequence[Any]) -> bool:
 
 
 def match_results(
-    calls: SortedCalls,
+    state: RoundState,
     given: Sequence[ToolResult],
     suspended: Sequence[NotEnded],
     unfinished: Mapping[str, ToolResult] | None,
@@ -328,7 +325,7 @@ def match_results(
     """Find one result for each call of the turn, in its order.
 
     Args:
-        calls: The calls.
+        state: The state of the round.
         given: The results that the user gives, in any order.
         suspended: The calls that suspended themselves meanwhile.
         unfinished: Results for calls that have none, by call id, if the round is given up.
@@ -339,9 +336,9 @@ def match_results(
     # A result may come from four places: a hook, the plan (`record`), the caller, and for what
     # could not be used the library itself. Each call needs exactly one, and all that is wrong is
     # gathered before anything is raised, so that one look at the error is enough.
-    asked = {call.id: call for call in calls._state.turn.tool_calls}
-    every = calls._current_entries()
-    entries = {id: every[id] for id in asked}
+    asked = {call.id: call for call in state.turn.tool_calls}
+    found = {call.id: state.entry_of(call) for call in state.all_calls()}
+    entries = {id: found[id] for id in asked}
     settled = {id for id, each in entries.items() if each.state in ("handled", "rejected")}
     waiting = {each.call.id for each in suspended if isinstance(each, SuspendedCall)}
     if unfinished is None:
@@ -352,7 +349,7 @@ def match_results(
     answers: list[ToolMetadata | ToolResult] = [each.call.metadata for each in suspended]
     for each in (*answers, *given):
         id = each.id
-        if id in settled and is_refusal(each, calls._any(id)):
+        if id in settled and is_refusal(each, state.find(id)):
             continue
         if id not in asked or id in settled:
             faults.append(ExtraResult(id, each.name, wanted, id in settled))
@@ -362,39 +359,39 @@ def match_results(
             elif id in results or entries[id].state == "finished":
                 faults.append(DuplicateResult(id, asked[id].name))
             elif id not in waiting:  # else it is enough to say that the call waits
-                faults += mismatches(each, asked[id], calls._any(id))
+                faults += mismatches(each, asked[id], state.find(id))
             results.setdefault(id, each)
-    for id, (state, _, value) in entries.items():
-        if state == "finished":
+    for id, (listed, _, value) in entries.items():
+        if listed == "finished":
             results[id] = value
-        elif id in settled or (state == "unusable" and id not in results):
+        elif id in settled or (listed == "unusable" and id not in results):
             results[id] = value.result
         elif unfinished is not None and id in unfinished:
             results.setdefault(id, unfinished[id])
-        if state == "awaiting" and id not in results:
+        if listed == "awaiting" and id not in results:
             faults.append(asking_fault(value))
         elif id in waiting - settled:
             faults.append(UnresolvedSuspension(id, asked[id].name))
         elif id not in results:
-            runs = state == "pending" and value.status is CallStatus.RUNNING
-            faults.append(MissingResult(id, asked[id].name, state == "in_doubt", is_running=runs))
+            runs = listed == "pending" and value.status is CallStatus.RUNNING
+            faults.append(MissingResult(id, asked[id].name, listed == "in_doubt", is_running=runs))
     if faults:
         place = {id: index for index, id in enumerate(asked)}
         raise CommitError(sorted(faults, key=lambda fault: place.get(fault.id, len(place))))
     return tuple(results[id] for id in asked)
 
 
-def is_refusal(answer: object, call: BaseCall | None) -> bool:
+def is_refusal(answer: object, call: CallRecord | None) -> bool:
     """Whether an answer is that with which a call refused to start: the call has it already."""
-    end = None if call is None else end_of(call._history)
+    end = None if call is None else end_of(call.history)
     if call is None or end is None or end.by != REFUSED_BY:
         return False
     return answer_of(call) == answer
 
 
-def asking_fault(call: BaseCall) -> MissingResult:
+def asking_fault(call: CallRecord) -> MissingResult:
     """Say which of the calls that a call requested have no result."""
-    states = [(each, state_in(each._history)) for each in call._asked_for()]
+    states = [(each, state_in(each.history)) for each in call.requested_calls()]
     open_calls = [
         f"{asked.id!r} of tool {asked.name!r} ({state.replace('_', ' ')})"
         for asked, state in states
@@ -407,11 +404,11 @@ _OPEN = ("pending", "in_doubt", "suspended", "unreviewed")
 
 
 def mismatches(
-    result: ToolResult, asked: ToolMetadata, call: BaseCall | None = None
+    result: ToolResult, asked: ToolMetadata, call: CallRecord | None = None
 ) -> list[CommitFault]:
     """Name how a result differs from the call that it should answer."""
     faults: list[CommitFault] = []
-    if call is not None and _is_of_earlier_try(call._history, result):
+    if call is not None and _is_of_earlier_try(call.history, result):
         faults.append(DuplicateResult(result.id, asked.name))
     if result.name != asked.name:
         faults.append(MismatchedToolName(result.id, result.name, asked.name))
@@ -429,45 +426,37 @@ def _is_of_earlier_try(history: tuple[Step, ...], result: ToolResult) -> bool:
     return any(step.kind in ("ended", "recorded") and step.detail == result for step in earlier)
 
 
-def check_given(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
+def check_given(state: RoundState, results: Iterable[ToolResult]) -> None:
     """Make sure that after-hooks saw what is given.
 
-    If nobody ever registered one, and no saved plan owes one, there is nothing to look for. What
-    the library itself says about calls that are given up is not a result that a hook could look at.
+    If nobody ever registered one, there is nothing to look for. What the library itself says about
+    calls that are given up is not a result that a hook could look at.
 
     Raises:
         MisuseError: Some did not.
     """
-    remedy = (
-        "Write `results = await plan.apply_after_hooks(hooks, results)` before the commit, also "
-        "if the round is given up, or `plan.discard()` to forget the turn."
-    )
     given = {result.id: result for result in results}
-    open_calls = (*calls.pending, *calls.in_doubt)
+    open_calls = (*state.lists.pending, *state.lists.in_doubt)
     answered = {each.id: each for each in open_calls if each.id in given}
-    if calls._state._owes_after and (answered or calls.finished or calls.handled):
-        raise MisuseError(
-            "This plan was saved before after-hooks of its hook set had seen all results, and they "
-            f"have not seen them since. {remedy}"
-        )
-    for _, hook, call in _not_asked(calls, answered):
+    for _, hook, call in _not_asked(state, answered):
         raise MisuseError(
             f"After-hook `{hook.name}` has not seen the result of call {call.id!r} of tool "
-            f"`{call.name}`. {remedy}"
+            f"`{call.name}`. Write `results = await plan.apply_after_hooks(hooks, results)` before "
+            "the commit, also if the round is given up, or `plan.discard()` to forget the turn."
         )
     for call in answered.values():
         check_as_left(call, given[call.id])
 
 
-def check_as_left(call: BaseCall, result: ToolResult) -> None:
+def check_as_left(call: CallRecord, result: ToolResult) -> None:
     """Refuse a result of a call in whose place an after-hook put another.
 
     Raises:
         MisuseError: It is one; nothing has changed.
     """
     # `"secret"`, which a hook made `"***"`: passed on all the same, the secret would be told.
-    made = [step for step in this_try(call._history) if step.verdict == "replaced"]
-    end = end_of(call._history)
+    made = [step for step in this_try(call.history) if step.verdict == "replaced"]
+    end = end_of(call.history)
     if not made or end is None or result == made[-1].detail[1]:
         return
     if result in (end.detail, *(step.detail[1] for step in made)):
@@ -478,59 +467,45 @@ def check_as_left(call: BaseCall, result: ToolResult) -> None:
         )
 
 
-def check_shown(calls: SortedCalls, call_id: str, hooks: object = None) -> None:
+def check_shown(state: RoundState, call_id: str, hooks: object = None) -> None:
     """Make sure that after-hooks saw a call before the call that requested it goes on.
 
     Args:
-        calls: The plan.
+        state: The state of the round.
         call_id: The id of the call.
         hooks: The hooks that will still see it, if any.
 
     Raises:
         MisuseError: One was not; nothing has changed.
     """
-    call = None if call_id not in calls._state._round.inner else calls._call(call_id)
-    if call is None or not (calls._state._owes_after or RegisteredHook.any_after):
+    if call_id not in state.call_round.inner or not RegisteredHook.any_after:
         return
-    own = hooks._hooks_for(call.selector, "after") if isinstance(hooks, HookPlaces) else ()
+    call = state.find_decoded(call_id)
+    own = hooks._hooks_for(call.selector, "after") if call and isinstance(hooks, HookPlaces) else ()
     later = dict(keyed(own))
-    not_asked = _not_asked(calls, {call_id: call})
-    owed = [hook for key, hook, of in not_asked if of is call and key not in later]
-    if owed or calls._state._owes_after:
-        who = f"After-hook `{owed[0].name}` has" if owed else _OF_BEFORE
-        raise MisuseError(
-            f"{who} not seen the result of call {call_id!r} of tool "
-            f"`{call.name}`, and call {call._asked_by!r}, which requested "
-            "it, would see it. Write `(result,) = await plan.apply_after_hooks(hooks, [result])` "
-            "before `plan.record(result)`, or let `await run(plan, hooks=hooks)` do both."
-        )
-
-
-_OF_BEFORE = "The after-hooks of the hook set that decided before the plan was saved have"
-
-
-def owes_after_hooks(calls: SortedCalls) -> bool:
-    """Whether some after-hook of the plan's hook sets has still to see a result, now or later."""
-    if calls._state._owes_after or not RegisteredHook.any_after:
-        return calls._state._owes_after
-    waiting = (*(each.call for each in calls.suspended), *calls.awaiting, *calls.unreviewed)
-    still = {call.id: call for call in (*calls.pending, *calls.in_doubt, *waiting)}
-    return any(True for _ in _not_asked(calls, still))
+    for key, hook, of in _not_asked(state, {} if call is None else {call_id: call}):
+        if of is call and key not in later:
+            raise MisuseError(
+                f"After-hook `{hook.name}` has not seen the result of call {call_id!r} of tool "
+                f"`{call.name}`, and call {call.requested_by!r}, which requested it, would see it. "
+                "Write `(result,) = await plan.apply_after_hooks(hooks, [result])` before "
+                "`plan.record(result)`, or let `await run(plan, hooks=hooks)` do both."
+            )
 
 
 def _not_asked(
-    calls: SortedCalls, open_calls: dict[str, AnyToolCall]
-) -> Iterator[tuple[str, RegisteredHook, AnyToolCall]]:
+    state: RoundState, open_calls: dict[str, DecodedCall]
+) -> Iterator[tuple[str, RegisteredHook, DecodedCall]]:
     """Find after-hooks that have not seen results of these calls, or of ended ones: with keys."""
-    answered = {c.id: c for c in calls._readable if state_in(c._history) in ("finished", "handled")}
-    for hooks in [*calls._state._hook_sets.values()]:
+    answered = {c.id: c for c in state.decoded if state_in(c.history) in ("finished", "handled")}
+    for hooks in [*state.hook_sets.values()]:
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
                 if not was_asked_after(call, key):
                     yield key, hook, call
 
 
-def ended_within(call: BaseCall, results: Mapping[str, ToolResult]) -> str:
+def ended_within(call: CallRecord, results: Mapping[str, ToolResult]) -> str:
     """Tell in the result of a call that is given up how the calls that it requested ended.
 
     Args:
@@ -540,9 +515,9 @@ def ended_within(call: BaseCall, results: Mapping[str, ToolResult]) -> str:
     said: list[str] = []
     # The model sees the outer call alone, and is to know which parts of it were done. For example,
     # it reads "Within it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
-    for inner in call._asked_for():
-        given, ended = results.get(inner.id), end_of(inner._history)
-        begun = was_begun(inner._history)
+    for inner in call.requested_calls():
+        given, ended = results.get(inner.id), end_of(inner.history)
+        begun = was_begun(inner.history)
         if given is not None:
             how = str(given.status)
         elif ended is not None:
@@ -559,7 +534,7 @@ def ended_within(call: BaseCall, results: Mapping[str, ToolResult]) -> str:
 
 
 def show_results(
-    calls: SortedCalls, hooks: Hooks, answers: Iterable[ResultLike | NotEnded]
+    state: RoundState, hooks: Hooks, answers: Iterable[ResultLike | NotEnded]
 ) -> HookGenerator[list[ToolResult | NotEnded]]:
     """Show results to the after-hooks; see `ToolRoundPlan.apply_after_hooks`.
 
@@ -570,16 +545,16 @@ def show_results(
         raise HookError(f"After-hooks are those of a HookSet, not of {shorten(hooks)}.")
     results, suspended = as_results(answers)
     said: list[AfterSaid] = []
-    answered = list(_answered(calls))
-    open_calls = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
+    answered = list(_answered(state))
+    open_calls = {call.id: call for call in (*state.lists.pending, *state.lists.in_doubt)}
     shown: list[ToolResult | NotEnded] = []
-    ends: list[tuple[AnyToolCall, ToolResult]] = []
+    ends: list[tuple[DecodedCall, ToolResult]] = []
     for result in results:
         call = open_calls.get(result.id)
         if call is None:  # of no call of ours, or of one that was never decoded
             shown.append(result)
             continue
-        if not call._stage.is_end:  # else it is no end of a try that begins meanwhile
+        if not call.stage.is_end:  # else it is no end of a try that begins meanwhile
             ends.append((call, result))
         # The plan does not hold this result, so the hooks are asked each time that it is passed.
         shown.append((yield from after(call, result, hook_set, said, again=True)))
@@ -588,13 +563,11 @@ def show_results(
     # Made elsewhere, or by hand: it is the end of the call here, too. One that waits by now has
     # none, and whoever passes the result on finds out.
     for call, result in ends:
-        stage = call._stage
+        stage = call.stage
         if stage.may_end and stage.name not in WAITING and result.answers(call):
-            call._append("ended", verdict=result.status, detail=result)
+            call.append("ended", verdict=result.status, detail=result)
     retried = write_said(said)
-    if calls._state._owes_after:  # this stands for the hook set that decided before it was saved
-        calls._note_hooks(hook_set)
-        calls._state._owes_after = False
+    state.note_hooks_of_before(hook_set)
     for call in retried:
         raise LifecycleError(
             f"Call {call.id!r} of tool `{call.name}` was tried again while after-hooks looked at "
@@ -604,10 +577,10 @@ def show_results(
     return [*shown, *suspended]
 
 
-def _answered(calls: SortedCalls) -> Iterator[tuple[AnyToolCall, ToolResult]]:
+def _answered(state: RoundState) -> Iterator[tuple[DecodedCall, ToolResult]]:
     """Yield each call whose result the plan has, with that: first those that were run."""
-    for state in ("finished", "handled"):
-        for call in calls._readable:
-            result = result_in(call._history)
-            if state_in(call._history) == state and result is not None:
+    for listed in ("finished", "handled"):
+        for call in state.decoded:
+            result = result_in(call.history)
+            if state_in(call.history) == listed and result is not None:
                 yield call, result

@@ -16,31 +16,39 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from .._call.base_call import BaseCall
-from .._call.call import AnyToolCall
-from .._call.history import ANSWERED, CallRound, Step, as_entry, is_unread, move, move_of, state_in
+from pydantic import ValidationError
+
+from .._call.base_call import CallRecord
+from .._call.call_state import DecodedCall
+from .._call.history import (
+    ANSWERED,
+    CallRound,
+    Step,
+    as_entry,
+    is_unread,
+    move,
+    move_of,
+    state_in,
+    wait_of,
+)
 from .._text.json import canonical_json, is_mapping, shorten
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
-from .._transcript.result import dump_result
+from .._transcript.result import ToolResult
 from .._transcript.saved import Form, Saved, dump_saved
 from .._transcript.transcript import Place
 from .._transcript.transcript_json import dump_turn, load_turn
-from ..errors import LifecycleError, MisuseError, PlanError
-from .ending import owes_after_hooks
+from ..errors import LifecycleError, MisuseError, PlanError, UnknownToolError
 from .inner import Ask
-from .plan_json import (
-    check_schema,
-    check_shown,
+from .sorted_calls import RoundState, StoredAs
+from .step_json import (
+    LEFT_WORDS,
     check_words,
-    completed,
     dump_left,
     dump_step,
     dump_unset,
     load_history,
     load_left,
-    make_call,
 )
-from .sorted_calls import RoundState, SortedCalls, StoredAs
 
 ROUND: Final = Form("lutum_py.round", 1, "round", PlanError, gave="`plan.round_record()`")
 
@@ -48,20 +56,21 @@ Mark = Mapping[str, int]
 """How many entries of each call are known, by the ids of the calls."""
 
 _RECORD_WORDS: Final = frozenset(
-    {"format", "version", "key_prefix", "turn", "calls", "place", "owes_after", "stored"}
+    {"format", "version", "key_prefix", "turn", "calls", "place", "stored"}
 )
 _CALL_WORDS: Final = frozenset({"id", "schema_digest", "coerced"})
 _ENTRY_WORDS: Final = frozenset({"call", "n", "steps"})
-_REQUESTED_WORDS: Final = frozenset({"calls", "trace", "turn", "state", "bytes", "session"})
+_NOTHING_KNOWN: Final[Mapping[str, Saved]] = {}
+_REQUESTED_WORDS: Final = frozenset({"calls", "trace", *LEFT_WORDS})
+_REQUESTED_CALL_WORDS: Final = frozenset({"id", "name", "arguments", "schema_digest"})
 
 
 # Writing.
 
 
-def round_record(calls: SortedCalls) -> dict[str, Any]:
+def round_record(state: RoundState) -> dict[str, Any]:
     """Return the parts of a round that are not steps; see `ToolRoundPlan.round_record`."""
-    state = calls._state
-    call_round = state._round
+    call_round = state.call_round
     data: dict[str, Any] = {
         "format": ROUND.name,
         "version": ROUND.version,
@@ -73,26 +82,24 @@ def round_record(calls: SortedCalls) -> dict[str, Any]:
                 "schema_digest": call.selector.definition.digest,
                 "coerced": list(call.coerced),
             }
-            for call in calls._calls
+            for call in state.calls
         ],
     }
     if call_round.place is not None:
         data["place"] = {"items": call_round.place.length, "digest": call_round.place.digest}
-    if owes_after_hooks(calls):
-        data["owes_after"] = True
-    if state._stored is not None:
-        data["stored"] = state._stored._asdict()
-    return _plain(data, "The round")
+    if state.stored is not None:
+        data["stored"] = state.stored._asdict()
+    return plain(data, "The round")
 
 
 def entries_since(
-    calls: SortedCalls, mark: Mark | None = None
+    state: RoundState, mark: Mark | None = None
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """Return what happened since a mark; see `ToolRoundPlan.entries_since`."""
     found: list[dict[str, Any]] = []
     now: dict[str, int] = {}
-    for call in calls._all():
-        kept = [number for number in range(len(call._entries)) if not _has_moved(call, number)]
+    for call in state.all_calls():
+        kept = [number for number in range(len(call.entries)) if not _has_moved(call, number)]
         since = 0 if mark is None else mark.get(call.id, 0)
         now[call.id] = len(kept)
         found += [
@@ -102,32 +109,31 @@ def entries_since(
     return found, now
 
 
-def _has_moved(call: BaseCall, number: int) -> bool:
+def _has_moved(call: CallRecord, number: int) -> bool:
     # To whoever goes on elsewhere with these entries, it has not. What moved it may also have put
     # on record that it waits, which stays.
-    steps = call._entries[number][4]
+    steps = call.entries[number][4]
     return bool(len(steps) == 1 and steps[0][0] == "moved")
 
 
-def _dump_steps(call: BaseCall, number: int) -> list[dict[str, Any]]:
-    begin = sum(len(call._entries[before][4]) for before in range(number))
-    steps = call._history[begin : begin + len(call._entries[number][4])]
-    return [
-        _plain(_dump_step(call, step), f"Call {call.id!r}")
-        for step in steps
-        if step.kind != "moved"
-    ]
+def _dump_steps(call: CallRecord, number: int) -> list[dict[str, Any]]:
+    begin = sum(len(call.entries[before][4]) for before in range(number))
+    steps = call.history[begin : begin + len(call.entries[number][4])]
+    return [plain(each, f"Call {call.id!r}") for each in dump_steps(call, steps)]
 
 
-def _dump_step(call: BaseCall, step: Step) -> dict[str, Any]:
+def dump_steps(call: CallRecord, steps: Iterable[Step]) -> list[dict[str, Any]]:
+    """Save steps of a call, but for those by which it moved: where they are read, it has not."""
+    return [_dump_step(call, step) for step in steps if step.kind != "moved"]
+
+
+def _dump_step(call: CallRecord, step: Step) -> dict[str, Any]:
     data = dump_step(step)
-    if step.kind == "proposed" and step.detail is None and isinstance(call, AnyToolCall):
-        text = call._text_of(None)
+    if step.kind == "proposed" and step.detail is None and isinstance(call, DecodedCall):
+        text = call.text_of(None)
         data |= {"arguments": text.data, **dump_unset(text)}
-    elif step.kind == "ended" and step.phase is None and step.detail is not None:
-        data["result"] = dump_result(step.detail)
     elif step.kind == "requested":
-        asked: Any = step.detail
+        asked: Ask = step.detail
         data["requested"] = {
             "calls": [_dump_requested(each) for each in asked.calls],
             **({} if asked.trace is None else {"trace": asked.trace}),
@@ -136,14 +142,14 @@ def _dump_step(call: BaseCall, step: Step) -> dict[str, Any]:
     return data
 
 
-def _dump_requested(call: BaseCall) -> dict[str, Any]:
+def _dump_requested(call: CallRecord) -> dict[str, Any]:
     data = dump_metadata(call.metadata)
-    if isinstance(call, AnyToolCall):
+    if isinstance(call, DecodedCall):
         data["schema_digest"] = call.selector.definition.digest
     return data
 
 
-def _plain(data: dict[str, Any], what: str) -> dict[str, Any]:
+def plain(data: dict[str, Any], what: str) -> dict[str, Any]:
     """Return data as it will be read again: JSON knows fewer types than Python."""
     read: dict[str, Any] = json.loads(dump_saved(data, PlanError, what))
     return read
@@ -154,72 +160,89 @@ def _plain(data: dict[str, Any], what: str) -> dict[str, Any]:
 
 def open_plan(
     toolset: Any, record: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]
-) -> SortedCalls:
+) -> RoundState:
     """Make a plan of what a store has; see `Toolset.open_plan`."""
     if not is_mapping(record):
         raise MisuseError(
             f"A plan is opened with the record that `plan.round_record()` gave, a dict, not "
             f"{shorten(record)}."
         )
-    saved = Saved({**record}, ROUND.what, PlanError)
-    if record.get("format") != ROUND.name or record.get("version") != ROUND.version:
-        raise saved.wrong("format", f"it is no {ROUND.name} of version {ROUND.version}")
-    check_words(saved, _RECORD_WORDS)
-    at = saved.inner_or_none("place")
+    return read_round(toolset, Saved({**record}, ROUND.what, PlanError), _saved_entries(entries))
+
+
+def read_round(toolset: Any, record: Saved, entries: Iterable[Saved]) -> RoundState:
+    """Make a round of its record and entries.
+
+    Raises:
+        PlanError: They are damaged, tell what could not have happened, or do not fit the tools.
+    """
+    if record.data.get("format") != ROUND.name or record.data.get("version") != ROUND.version:
+        raise record.wrong("format", f"it is no {ROUND.name} of version {ROUND.version}")
+    check_words(record, _RECORD_WORDS)
+    at = record.inner_or_none("place")
     place = None if at is None else Place(at.get("items", int), digest=at.get("digest", str))
-    call_round = CallRound(saved.get("key_prefix", str, ""), place)
-    turn = load_turn(saved.inner("turn"))
-    known = {each.get("id", str): each for each in saved.each("calls")}
-    reading = _Reading(toolset, call_round, known, entries)
-    made = [reading.begin(metadata) for metadata in turn.tool_calls]
-    state = RoundState(turn, call_round, tuple(e for e in made if isinstance(e, AnyToolCall)))
-    state._unread = {each.id: each for each in made if not isinstance(each, AnyToolCall)}
-    calls = SortedCalls(state, toolset)
+    call_round = CallRound(record.get("key_prefix", str, ""), place)
+    turn = load_turn(record.inner("turn"))
+    known = {each.get("id", str): each for each in record.each("calls")}
+    reading = _Reading(toolset, call_round, entries, known)
+    state = RoundState.of(toolset, turn, call_round, [*map(reading.begin, turn.tool_calls)])
     try:
-        reading.add_to(calls)
+        reading.add_to(state)
+        stored = record.inner_or_none("stored")
+        if stored is not None:  # its calls run when the store has on record that they start
+            state.stored = StoredAs(
+                **stored.some(str, "id", "round"), version=stored.get("version", int)
+            )
+            call_round.stored_in = f"{state.stored.round}/"
+            for call in state.decoded:
+                call.hold_until_recorded()
     except BaseException:
-        state._close("discarded")  # nobody has it
+        state.close("discarded")  # nobody has it
         raise
-    call_round.has_retried = any(s.kind == "retried" for c in calls._all() for s in c._history)
-    state._owes_after, state._is_decided = saved.get("owes_after", bool, False), True
-    stored = saved.inner_or_none("stored")
-    if stored is not None:  # its calls run when the store has on record that they start
-        state._stored = StoredAs(
-            **stored.some(str, "id", "round"), version=stored.get("version", int)
-        )
-        call_round.stored_in = f"{state._stored.round}/"
-        for call in calls._readable:
-            call._hold()
-    return calls
+    call_round.has_retried = any(s.kind == "retried" for c in state.all_calls() for s in c.history)
+    state.is_decided = True
+    return state
 
 
 def histories_of(
     record: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]
-) -> tuple[AssistantTurn, list[BaseCall]]:
+) -> tuple[AssistantTurn, list[CallRecord]]:
     """Read what a store has without the tools: the turn, and all calls with their histories.
 
     Raises:
         PlanError: Something of it is damaged.
     """
-    turn, call_round = (
-        load_turn(Saved({**record}, ROUND.what, PlanError).inner("turn")),
-        CallRound(),
-    )
-    reading = _Reading(None, call_round, {}, entries)
-    state = RoundState(turn, call_round)
-    state._close("discarded")  # nobody goes on with it
-    state._unread = {each.id: reading.begin(each) for each in turn.tool_calls}
-    reading.add_to(SortedCalls(state, None))
-    calls = [*state._all()]
+    return read_histories(Saved({**record}, ROUND.what, PlanError), _saved_entries(entries))
+
+
+def read_histories(
+    record: Saved, entries: Iterable[Saved]
+) -> tuple[AssistantTurn, list[CallRecord]]:
+    """Do as `histories_of` does with what was read from a text."""
+    turn, call_round = load_turn(record.inner("turn")), CallRound()
+    reading = _Reading(None, call_round, entries)
+    state = RoundState.of(None, turn, call_round, [*map(reading.begin, turn.tool_calls)])
+    state.close("discarded")  # nobody goes on with it
+    reading.add_to(state)
+    calls = [*state.all_calls()]
     for call in calls:
-        if call._stage.name == "running":  # elsewhere, if anywhere
-            call._append_all((move("abandoned"),))
+        if call.stage.name == "running":  # elsewhere, if anywhere
+            call.append_all((move("abandoned"),))
     return turn, calls
 
 
-def add_entries(calls: SortedCalls, entries: Iterable[Mapping[str, Any]]) -> None:
+def add_entries(state: RoundState, entries: Iterable[Mapping[str, Any]]) -> None:
     """Take in what happened elsewhere; see `ToolRoundPlan.add_entries`."""
-    _Reading(calls.toolset, calls._state._round, {}, entries).add_to(calls)
+    _Reading(state.toolset, state.call_round, _saved_entries(entries)).add_to(state)
+
+
+def _saved_entries(entries: Iterable[Mapping[str, Any]]) -> Iterable[Saved]:
+    for data in entries:
+        if not is_mapping(data):
+            raise MisuseError(
+                f"Entries are dicts, as `plan.entries_since(mark)` gives them, not {shorten(data)}."
+            )
+        yield Saved({**data}, f"entry {data.get('n')} of {data.get('call')}", PlanError)
 
 
 class _Reading:
@@ -228,8 +251,8 @@ class _Reading:
     Args:
         toolset: The toolset of the calls; None to read only what happened to them.
         call_round: Their round.
-        known: What the record has of each call of the turn.
         entries: The entries, in any order.
+        known: What the record has of each call of the turn.
 
     Raises:
         PlanError: One of them is damaged, or there are two of a number.
@@ -239,71 +262,72 @@ class _Reading:
         self,
         toolset: Any,
         call_round: CallRound,
-        known: Mapping[str, Saved],
-        entries: Iterable[Mapping[str, Any]],
+        entries: Iterable[Saved],
+        known: Mapping[str, Saved] = _NOTHING_KNOWN,
     ) -> None:
         self.toolset = toolset
         self.call_round = call_round
         self.known = known
         self.digests: dict[str, str] = {}
         self.left: dict[str, dict[int, Saved]] = {}
-        for data in entries:
-            if not is_mapping(data):
-                raise MisuseError(
-                    "Entries are dicts, as `plan.entries_since(mark)` gives them, not "
-                    f"{shorten(data)}."
-                )
-            saved = Saved({**data}, f"entry {data.get('n')} of {data.get('call')}", PlanError)
+        for saved in entries:
             check_words(saved, _ENTRY_WORDS)
             of_call = self.left.setdefault(saved.get("call", str), {})
             if of_call.setdefault(saved.get("n", int), saved) is not saved:
                 raise saved.wrong("n", "there are two of this number")
 
-    def begin(self, metadata: ToolMetadata) -> BaseCall:
-        """Make a call of its first entry."""
+    def begin(self, metadata: ToolMetadata, by: str | None = None) -> CallRecord:
+        """Make a call of its first entry, which the call `by` requested, if one did."""
         first = self.left.get(metadata.id, {}).pop(0, None)
         if first is None:
             raise PlanError(
                 f"The first entry of call {metadata.id!r} is missing. Pass all entries of the "
                 "round, as `plan.entries_since()` gave them."
             )
-        history, asks = self._read(first, metadata)
-        self._keep(metadata.id, asks)  # what was loaded from a text is one entry
+        history = self._read(first, metadata)
         if not history or history[0].kind != "proposed":
             raise first.wrong("steps", "a history begins with what was proposed")
+        proposed = next(first.each("steps"))
+        if history[0].by != by:
+            raise proposed.wrong("by", "it is not the call that requested this one")
+        self._keep(metadata.id, history)
         if is_unread(history) or self.toolset is None:
-            return BaseCall(metadata, as_entry(history), self.call_round)
+            return CallRecord(metadata, as_entry(history), self.call_round)
         if history[0].detail is None:
-            raise first.wrong("steps", "the arguments are missing")
-        about = self.known.get(metadata.id)
+            raise proposed.wrong("arguments", "it is missing")
         coerced: tuple[str, ...] = ()
-        if about is not None:
+        if by is None:
+            if metadata.id not in self.known:
+                raise first.wrong("call", "the record of the round lacks it")
+            about = self.known[metadata.id]
             check_words(about, _CALL_WORDS)
             coerced = about.texts("coerced")
             self.digests[metadata.id] = about.get("schema_digest", str)
         return make_call(self.toolset, self.call_round, metadata, coerced, history)
 
-    def add_to(self, calls: SortedCalls) -> None:
+    def add_to(self, state: RoundState) -> None:
         """Take the entries in: those of a call that waits for others after those of the others."""
         waits = True
-        while of := [call for call in calls._all() if call.id in self.left]:
+        while of := [call for call in state.all_calls() if call.id in self.left]:
             has_moved = [self._add_all(call, waits=waits) for call in of]
             waits = any(has_moved)
         for id in self.left:
-            raise PlanError(f"There are entries of {shorten(id)}, which is no call of this round.")
+            raise PlanError(
+                f"There are entries of call {shorten(id)}, which is no call of this round."
+            )
         # Read call by call; they stand in the order in which they were requested.
-        inner = sorted(self.call_round.inner.values(), key=lambda each: each._history[0].at)
+        inner = sorted(self.call_round.inner.values(), key=lambda each: each.history[0].at)
         if inner:
             self.call_round.inner = {each.id: each for each in inner}
-        for call in calls._readable:
-            if call.id in self.digests and state_in(call._history) not in ANSWERED:
+        for call in state.decoded:
+            if call.id in self.digests and state_in(call.history) not in ANSWERED:
                 check_schema(call, self.digests[call.id])
             check_shown(call)
 
-    def _add_all(self, call: BaseCall, *, waits: bool) -> bool:
+    def _add_all(self, call: CallRecord, *, waits: bool) -> bool:
         """Add the entries of a call up to where it waits for others; whether there was one."""
         left, has_moved = self.left[call.id], False
-        while left and not (waits and call._stage.name == "awaiting"):
+        while left and not (waits and call.stage.name == "awaiting"):
             n = min(left)
             self._add(call, n, left.pop(n))
             has_moved = True
@@ -311,18 +335,18 @@ class _Reading:
             del self.left[call.id]
         return has_moved
 
-    def _add(self, call: BaseCall, n: int, saved: Saved) -> None:
-        count = len(call._entries)
+    def _add(self, call: CallRecord, n: int, saved: Saved) -> None:
+        count = len(call.entries)
         if n > count:
             raise saved.wrong("n", f"entry {count} of the call comes before it")
         if n == count:
-            history, asks = self._read(saved, call.metadata, call._history)
+            history = self._read(saved, call.metadata, call.history)
             if not history:
                 raise saved.wrong("steps", "there is none")
-            if isinstance(call, AnyToolCall):
+            if isinstance(call, DecodedCall):
                 history = completed(call, history)
-            if call._append_all(tuple(map(move_of, history)), n) is not None:
-                self._keep(call.id, asks)
+            if call.append_all(tuple(map(move_of, history)), n) is not None:
+                self._keep(call.id, history)
                 return
         if canonical_json(_dump_steps(call, n)) != canonical_json(saved.data.get("steps")):
             raise LifecycleError(
@@ -333,29 +357,98 @@ class _Reading:
 
     def _read(
         self, saved: Saved, metadata: ToolMetadata, behind: tuple[Step, ...] = ()
-    ) -> tuple[tuple[Step, ...], list[Ask]]:
-        """Read the steps of one entry, and what was requested in them."""
-        steps = [*saved.each("steps")]
-        asks = [self._ask(each) for each in steps if each.data.get("kind") == "requested"]
-        plain = [Saved(_without(each.data), each.path, PlanError) for each in steps]
-        return load_history(plain, metadata, behind=behind, asks=asks), asks
+    ) -> tuple[Step, ...]:
+        """Read the steps of one entry."""
 
-    def _keep(self, call_id: str, asks: list[Ask]) -> None:
-        for each in asks:
-            self.call_round.take_in(each.calls)
-            self.call_round.trace(call_id, each.trace)
+        def requested(asked: Saved) -> Ask:
+            check_words(asked, _REQUESTED_WORDS)
+            inner: list[CallRecord] = []
+            for each in asked.each("calls"):
+                check_words(each, _REQUESTED_CALL_WORDS)
+                of = load_metadata(each)
+                self.digests[of.id] = each.get("schema_digest", str, "")
+                inner.append(self.begin(of, metadata.id))
+            trace = asked.get("trace", str, None)
+            return Ask(tuple(inner), load_left(asked, inner, self.toolset), trace)
 
-    def _ask(self, step: Saved) -> Ask:
-        asked = step.inner("requested")
-        check_words(asked, _REQUESTED_WORDS)
-        inner: list[BaseCall] = []
-        for each in asked.each("calls"):
-            metadata = load_metadata(each)
-            self.digests[metadata.id] = each.get("schema_digest", str, "")
-            inner.append(self.begin(metadata))
-        trace = asked.get("trace", str, None)
-        return Ask(tuple(inner), load_left(asked, inner, self.toolset), trace)
+        return load_history([*saved.each("steps")], metadata, behind, requested)
+
+    def _keep(self, call_id: str, steps: tuple[Step, ...]) -> None:
+        for step in steps:
+            if step.kind == "requested":
+                self.call_round.take_in(step.detail.calls)
+                self.call_round.trace(call_id, step.detail.trace)
 
 
-def _without(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in data.items() if key != "requested"}
+def make_call(
+    toolset: Any,
+    call_round: CallRound,
+    metadata: ToolMetadata,
+    coerced: tuple[str, ...],
+    history: tuple[Step, ...],
+) -> DecodedCall:
+    """Rebuild a call of its history, all of which becomes its first entry.
+
+    Raises:
+        PlanError: Its tool is gone, or its arguments are missing.
+    """
+    try:
+        selector = toolset[metadata.name]
+    except UnknownToolError as error:
+        raise PlanError(
+            f"Call {metadata.id!r} of this plan needs a tool that is gone: {error}"
+        ) from None
+    call = DecodedCall.of_history(selector, metadata, history, call_round, coerced)
+    call.entries = {0: as_entry(completed(call, history))}
+    return call
+
+
+# Only what may still run has to be what was approved: one in doubt, too, by `call.retry()`. A call
+# that ended may be of a tool whose schema has changed since: its result is a fact, and the round
+# can be committed.
+def check_schema(call: DecodedCall, schema_digest: str) -> None:
+    """Make sure that the tool of an open call is the one that it was made for.
+
+    Raises:
+        PlanError: It is not.
+    """
+    digest = call.selector.definition.digest
+    if schema_digest != digest:
+        raise PlanError(
+            f"The schema of tool `{call.name}` has changed since call {call.id!r} was "
+            f"saved: it was {schema_digest!r}, it is {digest!r}. What was "
+            "approved is not what would run; let the model call the tool again."
+        )
+
+
+def check_shown(call: DecodedCall) -> None:
+    """Make sure that a call which waits is what was shown.
+
+    Raises:
+        PlanError: It is not.
+    """
+    wait = wait_of(call.history)
+    if wait is not None and wait.digest != call.digest:
+        raise PlanError(
+            f"Call {call.id!r} of tool `{call.name}` was shown with other arguments "
+            "than it has. What is approved is not what would run."
+        )
+
+
+def completed(call: DecodedCall, history: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Put in what only the tool tells: the outputs."""
+    made = [
+        step._replace(detail=(_output_of(call, step.detail[1]), step.detail[1]))
+        if step.kind == "ended" and step.verdict == "success" and step.phase is not None
+        else step
+        for step in history
+    ]
+    return tuple(made)
+
+
+def _output_of(call: DecodedCall, result: ToolResult) -> Any:
+    """Read a result as the tool's output, or as plain data if it does not fit that."""
+    try:
+        return call.spec.output.validate_json(result.result)
+    except (ValidationError, ValueError, TypeError):
+        return json.loads(result.result)

@@ -17,8 +17,8 @@ from inspect import iscoroutine
 from time import time
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from .._call.base_call import BaseCall
-from .._call.call import AnyToolCall
+from .._call.base_call import CallRecord
+from .._call.call_state import DecodedCall
 from .._call.history import (
     CallRound,
     CallRowState,
@@ -39,7 +39,7 @@ from .._toolsets.toolset_meta import members_of
 from .._transcript.assistant import AssistantTurn, ServerToolItem
 from .._transcript.result import ToolResult
 from ..errors import MisuseError
-from .sorted_calls import SortedCalls, outer_of
+from .sorted_calls import RoundState
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +69,22 @@ class Ancestry(NamedTuple):
         round: What its calls share, such as the transcript that it was opened behind.
     """
 
-    calls: tuple[AnyToolCall, ...]
+    calls: tuple[DecodedCall, ...]
     caller: str | None
     turn: AssistantTurn
     round: CallRound
 
     @classmethod
-    def of(cls, calls: SortedCalls, call_id: str) -> Ancestry:
+    def of(cls, state: RoundState, call_id: str) -> Ancestry:
         """Find what a call of a plan is within."""
-        outer = outer_of(calls, call_id)
-        state = calls._state
-        caller = state._round.callers.get(outer[0].id if outer else call_id)
-        return cls(outer, caller, state.turn, state._round)
+        outer = state.outer_of(call_id)
+        caller = state.call_round.callers.get(outer[0].id if outer else call_id)
+        return cls(outer, caller, state.turn, state.call_round)
 
     def named(self) -> tuple[Ancestor, ...]:
         """Name it all, the outermost first."""
         program = () if self.caller is None else (self._program(self.caller),)
-        named = (Ancestor(each.id, each.name, each._shown) for each in self.calls)
+        named = (Ancestor(each.id, each.name, each.shown) for each in self.calls)
         return (*program, *named)
 
     def _program(self, caller: str) -> Ancestor:
@@ -110,11 +109,11 @@ class _History(NamedTuple):
     """
 
     steps: tuple[Step, ...]
-    call: BaseCall
+    call: CallRecord
     outer: Ancestry | None = None
 
     def shown(self) -> tuple[CallStep, ...]:
-        return tuple(self.call._shown_step(step) for step in self.steps)
+        return tuple(self.call.shown_step(step) for step in self.steps)
 
 
 def duration_of(steps: tuple[Step, ...]) -> float | None:
@@ -198,24 +197,24 @@ class CallRow:
         return dumped
 
 
-def rows_of(calls: SortedCalls) -> tuple[CallRow, ...]:
+def rows_of(state: RoundState) -> tuple[CallRow, ...]:
     """Return a row for each call of a round, in the order of the turn."""
-    seen = [(call, call._history) for call in calls._all()]
-    return tuple(row_at(calls, call, history) for call, history in seen)
+    seen = [(call, call.history) for call in state.all_calls()]
+    return tuple(row_at(state, call, history) for call, history in seen)
 
 
-def row_at(calls: SortedCalls, call: BaseCall, history: tuple[Step, ...] | None = None) -> CallRow:
+def row_at(state: RoundState, call: CallRecord, history: tuple[Step, ...] | None = None) -> CallRow:
     """Return the row of one call of a plan, by its history as it is or was."""
     proposed = ""
-    if not isinstance(call, AnyToolCall):
+    if not isinstance(call, DecodedCall):
         # If the places of secrets cannot be told, as in what does not fit, its size alone is shown.
-        selector, text = members_of(calls.toolset).by_name.get(call.name), call.metadata.arguments
+        selector, text = members_of(state.toolset).by_name.get(call.name), call.metadata.arguments
         proposed = size_of(text) if selector is None else selector.spec.shown_text(text, fits=False)
-    return row_of(call, history=history, outer=Ancestry.of(calls, call.id), proposed=proposed)
+    return row_of(call, history=history, outer=Ancestry.of(state, call.id), proposed=proposed)
 
 
 def row_of(
-    call: BaseCall,
+    call: CallRecord,
     *,
     history: tuple[Step, ...] | None = None,
     outer: Ancestry | None = None,
@@ -230,10 +229,10 @@ def row_of(
         proposed: Its arguments as the model wrote them, as they may be shown, if the call could not
             be read or its tool is not here.
     """
-    history, arguments = call._history if history is None else history, None
-    if isinstance(call, AnyToolCall):
+    history, arguments = call.history if history is None else history, None
+    if isinstance(call, DecodedCall):
         proposed = call.spec.shown_text(call.metadata.arguments)
-        arguments = call._shown
+        arguments = call.shown
     state, issue = state_in(history), issue_in(history)
     by, reason = _why_in(history, state)
     if state == "unusable" and issue is not None:
@@ -339,30 +338,30 @@ def check_listener(on_event: object) -> None:
     MisuseError.check("A round", "on_event", "a function of an event", on_event, Callable)
 
 
-def tell_decided(calls: SortedCalls, on_event: OnEvent, ids: Container[str]) -> None:
+def tell_decided(state: RoundState, on_event: OnEvent, ids: Container[str]) -> None:
     """Report what was decided about several calls, in the order of the turn."""
-    for call in calls._all():
+    for call in state.all_calls():
         if call.id in ids:
-            row = row_at(calls, call)
+            row = row_at(state, call)
             tell_row(on_event, "suspended" if row.state == "suspended" else "decided", row)
 
 
-def notify(calls: SortedCalls, on_event: OnEvent, kind: CallEventKind, call: BaseCall) -> None:
+def notify(state: RoundState, on_event: OnEvent, kind: CallEventKind, call: CallRecord) -> None:
     """Report how a call stands; see `ToolRoundPlan.notify`."""
-    asked = next(steps_of_kind(call._history, "requested"), None)
+    asked = next(steps_of_kind(call.history, "requested"), None)
     if kind == "started" and asked is not None:
         kind = "continued"
-    tell_row(on_event, kind, row_at(calls, call))
+    tell_row(on_event, kind, row_at(state, call))
     if kind == "requested" and asked is not None:
         for each in asked.detail.calls:
-            notify(calls, on_event, "proposed", each)
+            notify(state, on_event, "proposed", each)
 
 
-def tell_resumed(calls: SortedCalls, decision: Decision, became: object, on_event: OnEvent) -> None:
+def tell_resumed(state: RoundState, decision: Decision, became: object, on_event: OnEvent) -> None:
     """Report a decision that was taken in, if it was not taken in before."""
-    call = None if became is None else calls._call(decision.call_id)
+    call = None if became is None else state.find_decoded(decision.call_id)
     if call is not None:
-        tell_row(on_event, "resumed" if decision.edit is None else "edited", row_at(calls, call))
+        tell_row(on_event, "resumed" if decision.edit is None else "edited", row_at(state, call))
 
 
 def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:

@@ -22,8 +22,9 @@ from functools import partial
 from time import time
 from typing import Any, Final, NamedTuple
 
-from .._call.base_call import BaseCall
-from .._call.call import AnyToolCall, Hooks, decoded_calls
+from .._call.base_call import CallRecord
+from .._call.call import Hooks
+from .._call.call_state import DecodedCall, decode, decoded_calls
 from .._call.deciding import HookGenerator
 from .._call.history import (
     ANSWERED,
@@ -37,8 +38,10 @@ from .._call.history import (
     result_in,
     state_in,
     steps_of_kind,
+    was_touched,
 )
 from .._call.outcomes import AwaitingCall, RecoverableToolCallIssue, answer_of, unread_call
+from .._call.running import fail
 from .._context.inner import HasConversation, Inner, ToolRequestedCalls
 from .._hooks.pipeline import AfterSaid, after, review_calls, was_asked_after, write_said
 from .._hooks.registered_hook import HookPlaces, keyed
@@ -57,7 +60,7 @@ from ..errors import (
 )
 from .ending import as_model_reads, labelled, with_final_arguments
 from .events import OnEvent, tell_decided
-from .sorted_calls import RoundState, SortedCalls, outer_of
+from .sorted_calls import RoundState
 
 MAX_INNER_CALLS: Final = 100
 """Calls that one call may request in all."""
@@ -70,7 +73,7 @@ MAX_DEPTH: Final = 3
 
 
 def asking_call(
-    call: AnyToolCall, asked: ToolRequestedCalls, toolset: Any, run: int | None = None
+    call: DecodedCall, asked: ToolRequestedCalls, toolset: Any, run: int | None = None
 ) -> AwaitingCall:
     """Read what a tool requested as it left.
 
@@ -87,9 +90,10 @@ def asking_call(
     """
     given: Any = asked.calls
     known: dict[str, Any] = {}
-    if isinstance(given, RoundState):  # which a `ToolRound` is
-        known = _known_of(call, given)
-        given._move("requested")
+    requested: RoundState | None = getattr(given, "_state", None)
+    if requested is not None and hasattr(given, "tool_calls"):  # a `ToolRound`
+        known = _known_of(call, requested)
+        requested.move_elsewhere("requested")
         turn = given.turn
     elif isinstance(given, AssistantTurn):
         turn = given
@@ -113,40 +117,39 @@ def asking_call(
             "bytes, a text or a Session."
         )
     before = _times_asked(call)
-    return AwaitingCall(call, turn, state, session, known, before, _run=run)
+    return AwaitingCall(call.call, turn, state, session, known, before, _run=run)
 
 
-def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
+def _known_of(call: DecodedCall, given: RoundState) -> dict[str, Any]:
     """Return what a round knows of its calls already: what is wrong with them, or which tool it is.
 
     Raises:
         MisuseError: One of them was started, or has its result, or the plan has no tool of its
             name.
     """
-    if started := given._shown()._started():
+    if started := [each for each in given.decoded if was_touched(each.history)]:
         raise MisuseError(
             f"Tool `{call.name}` (call {call.id!r}) requests a round of which call "
-            f"{next(iter(started))!r} was started or answered already, so it would be done twice. "
+            f"{started[0].id!r} was started or answered already, so it would be done twice. "
             "Ask for a round as it came."
         )
     # Its model was offered these tools, and could not help it that the plan has none of the name.
     plan: Any = call.selector.toolset or given.toolset
-    for each in given.tool_calls:
+    for each in given.calls:
         if each.name not in plan:
-            given._move("requested")
+            given.move_elsewhere("requested")
             raise MisuseError(
                 f"Tool `{call.name}` (call {call.id!r}) requests a round with a call of "
                 f"`{each.name}`, and {plan.__qualname__}, the toolset of the plan, has no tool of "
                 "that name. Nest in it the toolset that the round was read with, without a "
                 f"prefix: `inner = toolset({given.toolset.__name__}, off=True)`."
             )
-    known: dict[str, Any] = {each.id: each.spec for each in given.tool_calls}
-    known |= {each.metadata.id: each for each in given.recoverable_tool_call_issues}
-    return known | {each.id: each for each in given.answered}
+    unread = {id: each.history[1].detail for id, each in given.unread.items()}
+    return {**{each.id: each.spec for each in given.calls}, **unread}
 
 
 def _items_of(
-    call: AnyToolCall, pairs: Iterable[Any], known: dict[str, Any]
+    call: DecodedCall, pairs: Iterable[Any], known: dict[str, Any]
 ) -> Iterator[ToolCallItem]:
     """Make calls of pairs of a tool and its arguments, and note the tool of each selector."""
     for number, (tool, arguments) in enumerate(pairs, 1):
@@ -192,7 +195,7 @@ class Ask(NamedTuple):
         trace: The span of the tool, if it was traced.
     """
 
-    calls: tuple[BaseCall, ...]
+    calls: tuple[CallRecord, ...]
     left: Left | None
     trace: str | None = None
 
@@ -204,7 +207,7 @@ class Ask(NamedTuple):
     @property
     def stage(self) -> Stage:
         """The stage of the call: it comes back once each of these has its result."""
-        is_answered = all(state_in(each._history) in ANSWERED for each in self.calls)
+        is_answered = all(state_in(each.history) in ANSWERED for each in self.calls)
         return RETURNING if is_answered else ASKING
 
     @property
@@ -240,17 +243,18 @@ def read_within(call: AnyToolCall) -> tuple[AssistantTurn | ToolResult, ...]:
     they were run with, and have the labels of what they were made of, as results in a transcript
     do.
     """
-    inner, turn = [*call._round.inner.values()], call._round.turn
+    call_round = call._record.round
+    inner, turn = [*call_round.inner.values()], call_round.turn
     turns = (turn,) if turn is not None and turn.given else ()
     if not inner:
         return turns
     calls = [*decoded_calls(inner)]
     results = tuple(filter(None, map(answer_of, inner)))
-    rewritten = [each for each in calls if each._is_rewritten]
+    rewritten = [each for each in calls if each.is_rewritten]
     return (*turns, *labelled(with_final_arguments(results, rewritten), calls))
 
 
-def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
+def ask(state: RoundState, asking: AwaitingCall) -> AwaitingCall | ToolResult:
     """Take in that a call requests others; see `ToolRoundPlan.record`.
 
     Returns:
@@ -261,63 +265,63 @@ def ask(calls: SortedCalls, asking: AwaitingCall) -> AwaitingCall | ToolResult:
         LifecycleError: The call is not pending in this plan, has requested this before,
             or has ended since.
     """
-    given, state = asking.call, calls._state
+    given = asking.call._record
     while True:
-        call = calls._open_call(given, "cannot request others")
-        since = len(call._entries)
+        call = state.open_call(given, "cannot request others")
+        since = len(call.entries)
         run = asking._run if call is given else None
-        if run is not None and not call._is_in_run(run):
-            raise call._late(move("requested"))
+        if run is not None and not call.is_in_run(run):
+            raise call.late(move("requested"))
         if asking._before != (asked := _times_asked(call)):
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` has requested calls {asked} times in "
                 f"this plan, and had done so {asking._before} times when this was made: what it "
                 "requests would be done twice. Run the call that is pending here."
             )
-        if given._stage.is_end or given._stage.name == "suspended":
+        if given.stage.is_end or given.stage.name == "suspended":
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` is {given.status} by now, so it "
                 "requests no calls any more. Give the plan what it came to last."
             )
-        fault = _too_much(calls, call, len(asking.turn.tool_calls))
+        fault = _too_much(state, call, len(asking.turn.tool_calls))
         if fault is not None:
-            return given._fail(fault[1], fault[0], asking._run)
-        made = tuple(_made(calls, call, asking))
-        left = Left(asking.turn, asking.state, asking._session, calls.toolset)
+            return fail(given, fault[1], fault[0], asking._run)
+        made = tuple(_made(state, call, asking))
+        left = Left(asking.turn, asking.state, asking._session, state.toolset)
         requested: Move = move("requested", detail=Ask(made, left, asking._trace))
         first: list[Move] = []
-        if call._stage.name == "in_doubt":
+        if call.stage.name == "in_doubt":
             # It is the outcome of a run that this history has lost sight of.
             first = [move("retried", verdict=CONTINUED), move("started")]
-        elif call._stage.may_start:
+        elif call.stage.may_start:
             first = [move("started")]
-        if call._append_all((*first, requested), since) is not None:
-            state._round.take_in(made)
-            state._round.trace(call.id, asking._trace)
+        if call.append_all((*first, requested), since) is not None:
+            state.call_round.take_in(made)
+            state.call_round.trace(call.id, asking._trace)
             return asking
 
 
-def was_taken(call: AnyToolCall, asking: AwaitingCall) -> bool:
+def was_taken(call: DecodedCall, asking: AwaitingCall) -> bool:
     """Whether a call awaits what it requested by this outcome already."""
-    return call._stage.name in _AWAITS and _times_asked(call) == asking._before + 1
+    return call.stage.name in _AWAITS and _times_asked(call) == asking._before + 1
 
 
 _AWAITS: Final = ("awaiting", "returning")
 
 
-def _times_asked(call: AnyToolCall) -> int:
-    return sum(1 for _ in steps_of_kind(call._history, "requested"))
+def _times_asked(call: DecodedCall) -> int:
+    return sum(1 for _ in steps_of_kind(call.history, "requested"))
 
 
-def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, str] | None:
+def _too_much(state: RoundState, call: DecodedCall, count: int) -> tuple[str, str] | None:
     """Return a code and a text if a call may not request so many calls; else None."""
-    depth = len(outer_of(calls, call.id)) + 1
+    depth = len(state.outer_of(call.id)) + 1
     if depth > MAX_DEPTH:
         return "too_deep", (
             f"Calls stand within calls {MAX_DEPTH} deep at most, and call {call.id!r} requests "
             "others there. Call tools directly from here."
         )
-    before = _count_of(calls, call)
+    before = _count_of(state, call)
     if before + count > MAX_INNER_CALLS:
         return "too_many_calls", (
             f"A call requests {MAX_INNER_CALLS} others at most, and call {call.id!r} requested "
@@ -326,16 +330,16 @@ def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, s
     return None
 
 
-def _count_of(calls: SortedCalls, by: AnyToolCall) -> int:
+def _count_of(state: RoundState, by: DecodedCall) -> int:
     """Count the calls that a call requested."""
-    return sum(each._asked_by == by.id for each in [*calls._state._round.inner.values()])
+    return sum(each.requested_by == by.id for each in [*state.call_round.inner.values()])
 
 
-def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator[BaseCall]:
+def _made(state: RoundState, by: DecodedCall, asking: AwaitingCall) -> Iterator[CallRecord]:
     """Read what a call requests with the plan's toolset; what cannot be used has its result."""
-    state, toolset = calls._state, calls.toolset
-    taken = {each.id for each in calls._all()}
-    number = _count_of(calls, by)
+    toolset = state.toolset
+    taken = {each.id for each in state.all_calls()}
+    number = _count_of(state, by)
     first = first_entry(time(), by.id)
     members = members_of(toolset)
     not_on_offer = NotOnOffer(members, members.offer.all, members.by_name)
@@ -355,23 +359,23 @@ def _made(calls: SortedCalls, by: AnyToolCall, asking: AwaitingCall) -> Iterator
             ended = not_on_offer.issue(metadata)
         else:
             try:
-                yield selector._decode(metadata, entry=first, call_round=state._round)
+                yield decode(selector, metadata, entry=first, call_round=state.call_round)
                 continue
             except InvalidArgumentsError as error:
                 text = str(error)
                 ended = RecoverableToolCallIssue(metadata, "invalid_arguments", text, error.fields)
-        yield unread_call(metadata, first, ended, state._round)
+        yield unread_call(metadata, first, ended, state.call_round)
 
 
 # Deciding.
 
 
 def decide_asked(
-    calls: SortedCalls,
+    state: RoundState,
     hooks: Hooks,
     on_event: OnEvent | None = None,
     *,
-    by: AnyToolCall | None = None,
+    by: DecodedCall | None = None,
 ) -> HookGenerator[None]:
     """Let hooks review the calls that were requested, and that nobody has reviewed.
 
@@ -379,27 +383,27 @@ def decide_asked(
     to after-hooks here, since the awaiting call may see it at once.
 
     Args:
-        calls: A plan.
+        state: The state of the round.
         hooks: The hooks.
         on_event: Is told what was decided about each call.
         by: The call whose requests are meant; by default all of them.
     """
 
     def note(hooks: Hooks) -> None:
-        calls._state._check_open()
-        calls._note_hooks(hooks)
-        calls._state._is_decided = True
+        state.check_open()
+        state.note_hooks(hooks)
+        state.is_decided = True
 
-    asked = [each for each in calls.unreviewed if by is None or each._asked_by == by.id]
+    asked = [each for each in state.lists.unreviewed if by is None or each.requested_by == by.id]
     reviews = yield from review_calls(asked, hooks, note)
     for review in reviews:
-        if state_in(review.target._history) == "handled":
-            yield from show_to(review.target, result_in(review.target._history), hooks)
+        if state_in(review.target.history) == "handled":
+            yield from show_to(review.target, result_in(review.target.history), hooks)
     if on_event is not None:
-        tell_decided(calls, on_event, {review.target.id for review in reviews})
+        tell_decided(state, on_event, {review.target.id for review in reviews})
 
 
-def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> HookGenerator[Any]:
+def show_to(call: DecodedCall, result: Any, hooks: Hooks) -> HookGenerator[Any]:
     """Show after-hooks what a call within another came to, those that have not seen it.
 
     Returns:
@@ -415,36 +419,32 @@ def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> HookGenerator[Any]:
     return shown
 
 
-def show_outcome(calls: SortedCalls, outcome: Any, hooks: Hooks) -> HookGenerator[Any]:
+def show_outcome(state: RoundState, outcome: Any, hooks: Hooks) -> HookGenerator[Any]:
     """Show the result of a call to after-hooks; see `ToolRoundPlan.review_outcome`."""
-    call = calls._call(outcome.id) if isinstance(outcome, ToolResult) else None
+    call = state.find_decoded(outcome.id) if isinstance(outcome, ToolResult) else None
     # That a call was refused at its start is no result of its tool.
-    if call is None or state_in(call._history) == "rejected":
+    if call is None or state_in(call.history) == "rejected":
         return outcome
     return (yield from show_to(call, outcome, hooks))
 
 
-def is_unshown(call: AnyToolCall, hooks: Hooks) -> bool:
+def is_unshown(call: DecodedCall, hooks: Hooks) -> bool:
     """Whether after-hooks have not seen the result of a decision within a call that comes back."""
     return isinstance(hooks, HookPlaces) and any(
         not was_asked_after(inner, key)
-        for inner in decoded_calls(call._asked_for())
-        if state_in(inner._history) == "handled"
+        for inner in decoded_calls(call.requested_calls())
+        if state_in(inner.history) == "handled"
         for key, _ in keyed(hooks._hooks_for(inner.selector, "after"))
     )
 
 
 def settle_within(
-    calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
+    state: RoundState, hooks: Hooks, on_event: OnEvent | None = None
 ) -> HookGenerator[None]:
     """Decide about what was requested, and let after-hooks see what people decided within."""
-    hook_set: Any = hooks
-    is_set = isinstance(hooks, HookPlaces)
-    if calls._state._owes_after and is_set:  # it stands for that which decided before it was saved
-        calls._note_hooks(hook_set)
-        calls._state._owes_after = False
-    if calls.unreviewed:
-        yield from decide_asked(calls, hooks, on_event)
-    for inner in decoded_calls([*calls._state._round.inner.values()]):
-        if state_in(inner._history) == "handled":
-            yield from show_to(inner, result_in(inner._history), hooks)
+    state.note_hooks_of_before(hooks)
+    if state.lists.unreviewed:
+        yield from decide_asked(state, hooks, on_event)
+    for inner in decoded_calls([*state.call_round.inner.values()]):
+        if state_in(inner.history) == "handled":
+            yield from show_to(inner, result_in(inner.history), hooks)

@@ -8,11 +8,12 @@ checks first and changes afterwards, so that what fails has changed nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
 
-from .._call.base_call import BaseCall
+from .._call.base_call import CallRecord
 from .._call.call import AnyToolCall, HookOutcome, Hooks
+from .._call.call_state import DecodedCall
 from .._call.deciding import (
     HookGenerator,
     ask_declared,
@@ -22,6 +23,7 @@ from .._call.deciding import (
     settle,
     write_all,
 )
+from .._call.decisions import DecisionRecord, EditRecord, decisions_in, edits_of
 from .._call.history import (
     CONTINUED,
     CallStatus,
@@ -36,8 +38,10 @@ from .._call.history import (
 from .._call.outcomes import (
     AwaitingCall,
     ContinueSuggestion,
+    HandledCall,
     NotEnded,
     RecoverableToolCallIssue,
+    RejectedCall,
     SuspendedCall,
     answer_of,
 )
@@ -72,7 +76,7 @@ from .events import (
     tell_resumed,
 )
 from .inner import is_unshown, settle_within, show_outcome
-from .sorted_calls import SortedCalls, ended_with, unfinished
+from .sorted_calls import RoundState, ended_with, unfinished
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
@@ -83,19 +87,16 @@ T_co = TypeVar("T_co", covariant=True)
 class OpenCalls(Displayed, Generic[T_co]):
     """Base of a round and of its plans: calls that hooks can review."""
 
-    __slots__ = ()
+    __slots__ = ("_state",)
 
+    _state: RoundState
     if TYPE_CHECKING:
         _WHAT: ClassVar[str]
 
-        @property
-        def recoverable_tool_call_issues(self) -> tuple[RecoverableToolCallIssue, ...]: ...
-
-        def _to_decide(self) -> SortedCalls:
-            """Return a plan in the making, if the round is open."""
-            ...
-
-        def _shown(self) -> SortedCalls: ...
+    @property
+    def recoverable_tool_call_issues(self) -> tuple[RecoverableToolCallIssue, ...]:
+        """Calls that cannot be used, and why."""
+        return self._state.issues
 
     @property
     def continue_suggestion(self) -> ContinueSuggestion | None:
@@ -127,13 +128,14 @@ class OpenCalls(Displayed, Generic[T_co]):
                 as it was.
             RoundClosedError: The round has ended.
         """
-        calls = self._to_decide()
+        state = self._state
+        state.check_open()
         # If no hook is async the generator ends without yielding anything, and no coroutine is
         # made. At the first awaitable `drive` takes over and runs the rest of the generator.
-        generator = decided(calls, hooks, on_event)
+        generator = decided(state, hooks, on_event)
         for first in generator:
             await drive(generator, first)
-        return as_plan(calls)
+        return self._as_plan()
 
     def apply_hooks_sync(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
@@ -143,11 +145,30 @@ class OpenCalls(Displayed, Generic[T_co]):
         Raises:
             MisuseError: A hook is async; the text names it.
         """
-        calls = self._to_decide()
-        generator = decided(calls, hooks, on_event)
+        state = self._state
+        state.check_open()
+        generator = decided(state, hooks, on_event)
         for first in generator:
             drive_sync(generator, first=first)
-        return as_plan(calls)
+        return self._as_plan()
+
+    def _as_plan(self) -> ToolRoundPlan[T_co]:
+        return ToolRoundPlan(self._state)
+
+    def __enter__(self) -> Self:
+        """Begin a block at the end of which the round is discarded, if it is still open."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._state.leave()
+
+    def discard(self) -> None:
+        """Close the round and forget the turn: the transcript stays as it is.
+
+        Raises:
+            RoundClosedError: The round has ended.
+        """
+        self._state.discard()
 
     # As of calls, two of them could both end the round.
 
@@ -166,10 +187,10 @@ class OpenCalls(Displayed, Generic[T_co]):
     def _listing(self) -> Listing:
         from .display import calls_listing
 
-        return calls_listing(self._shown(), self._WHAT)
+        return calls_listing(self._state, self._WHAT)
 
 
-class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
+class ToolRoundPlan(Immutable, OpenCalls[T_co]):
     """Sort the calls of a round by what is to be done about them.
 
     Attributes:
@@ -193,8 +214,88 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     __slots__ = ()
     _WHAT = "Plan"
 
-    if TYPE_CHECKING:
-        toolset: type[T_co]
+    def __init__(self, state: RoundState) -> None:
+        _set_state(self, state)
+
+    @property
+    def toolset(self) -> type[T_co]:
+        """The toolset that the calls were read with."""
+        return self._state.toolset  # type: ignore[no-any-return]
+
+    def _as_plan(self) -> Self:
+        return self
+
+    # The lists.
+
+    @property
+    def pending(self) -> tuple[AnyToolCall, ...]:
+        """Calls that your code runs, in the order of the turn."""
+        return self._state.shown(self._state.lists.pending)
+
+    @property
+    def in_doubt(self) -> tuple[AnyToolCall, ...]:
+        """Calls that were started before the plan was loaded and have no result.
+
+        They may have had their effects, and refuse to run.
+        """
+        return self._state.shown(self._state.lists.in_doubt)
+
+    @property
+    def suspended(self) -> tuple[SuspendedCall, ...]:
+        """Calls that wait for a decision."""
+        return self._state.lists.suspended
+
+    @property
+    def awaiting(self) -> tuple[AnyToolCall, ...]:
+        """Calls that requested others, and come back once each of these has its result."""
+        return self._state.shown(self._state.lists.awaiting)
+
+    @property
+    def unreviewed(self) -> tuple[AnyToolCall, ...]:
+        """Calls that others requested, and that no hooks have reviewed: they cannot run."""
+        return self._state.shown(self._state.lists.unreviewed)
+
+    @property
+    def finished(self) -> tuple[ToolResult, ...]:
+        """Results that the plan has already, in the order of the turn; see `record`."""
+        return self._state.lists.finished
+
+    @property
+    def handled(self) -> tuple[HandledCall[Any, Any], ...]:
+        """Calls that a hook or gate gave their results."""
+        return self._state.lists.handled
+
+    @property
+    def rejected(self) -> tuple[RejectedCall, ...]:
+        """Calls that a hook or gate rejected."""
+        return self._state.lists.rejected
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every call has its result: none is pending, in doubt, waiting or unreviewed."""
+        lists = self._state.lists
+        return not (lists.pending or lists.in_doubt or lists.suspended or lists.awaiting)
+
+    @property
+    def decisions(self) -> tuple[DecisionRecord, ...]:
+        """What every hook and gate decided, in order."""
+        found = [each for call in self._state.decoded for each in decisions_in(call)]
+        return tuple(record for _, record in sorted(found, key=itemgetter(0)))
+
+    @property
+    def resumed(self) -> Mapping[tuple[str, str], Decision]:
+        """The decisions that were taken in, by call id and decision id."""
+        found = [
+            step for call in self._state.decoded for step in call.history if step.kind == "decided"
+        ]
+        found.sort(key=attrgetter("at"))
+        return {(s.detail.call_id, s.detail.decision_id): s.detail for s in found}
+
+    @property
+    def edits(self) -> tuple[EditRecord, ...]:
+        """What people changed in the arguments of calls, the latest last; see `amend`."""
+        found = [each for call in self._state.decoded for each in edits_of(call)]
+        return tuple(edit for _, edit in sorted(found, key=itemgetter(0)))
 
     @property
     def blocked(self) -> str | None:
@@ -207,7 +308,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     @property
     def closed_by(self) -> str | None:
         """How the round ended, such as `committed` or `handed over`; None while it is open."""
-        return self._state._closed_by
+        return self._state.closed_by
 
     @property
     def calls(self) -> tuple[CallRow, ...]:
@@ -227,7 +328,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             ...         print(row.id, row.tool, row.state, row.arguments)
             c1 refund pending {'order': 'A1', 'cents': 500}
         """
-        return rows_of(self)
+        return rows_of(self._state)
 
     @property
     def steps(self) -> tuple[CallStep, ...]:
@@ -235,7 +336,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
 
         Steps of the same moment are in the order of the turn.
         """
-        found = [step for row in rows_of(self) for step in row.steps]
+        found = [step for row in rows_of(self._state) for step in row.steps]
         return tuple(sorted(found, key=attrgetter("at")))
 
     def ancestors(self, call_id: str) -> tuple[Ancestor, ...]:
@@ -250,12 +351,12 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             MisuseError: There is no such call.
         """
-        if not isinstance(call_id, str) or self._any(call_id) is None:
+        if not isinstance(call_id, str) or self._state.find(call_id) is None:
             raise MisuseError(
                 f"There is no call {shorten(call_id)} in this plan. `plan.calls` has the ids of "
                 "all calls."
             )
-        return Ancestry.of(self, call_id).named()
+        return Ancestry.of(self._state, call_id).named()
 
     # What may run together.
 
@@ -273,7 +374,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .sorted_calls import Order
 
-        return Order.of(self).by_id()
+        return Order.of(self._state).by_id()
 
     def batches(self) -> list[tuple[AnyToolCall, ...]]:
         """Group the calls: those of one group may run at the same time, one group after the other.
@@ -302,17 +403,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .sorted_calls import Order
 
-        order = Order.of(self)
-        return [tuple(order.calls[at] for at in group) for group in order.batches()]
+        order = Order.of(self._state)
+        return [tuple(order.calls[at].call for at in group) for group in order.batches()]
 
     # Deciding.
-
-    def _to_decide(self) -> SortedCalls:
-        self._state._check_open()
-        return self
-
-    def _shown(self) -> SortedCalls:
-        return self
 
     @overload
     async def apply_after_hooks(
@@ -341,8 +435,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             HookError: A hook raised, or returned the result of another call.
             LifecycleError: A call was tried again meanwhile; what was said about others counts.
         """
-        self._state._check_open()
-        return await drive(show_results(self, hooks, results))
+        self._state.check_open()
+        return await drive(show_results(self._state, hooks, results))
 
     @overload
     def apply_after_hooks_sync(
@@ -356,8 +450,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self, hooks: Hooks, results: Iterable[ResultLike | NotEnded] = ()
     ) -> Any:
         """Do as `apply_after_hooks` does, with sync after-hooks only."""
-        self._state._check_open()
-        return drive_sync(show_results(self, hooks, results))
+        self._state.check_open()
+        return drive_sync(show_results(self._state, hooks, results))
 
     # Running elsewhere.
 
@@ -391,23 +485,23 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             ...     print(plan.resolve().results[0].output)
             3
         """
-        self._state._check_open()
+        self._state.check_open()
         call = self._pending_call(call_id, "handed out")
-        held, call._round = call._round, self._state._round
+        held, call.round = call.round, self._state.call_round
         try:
-            if call._stage.name == "in_doubt" and call.selector.definition.idempotent:
-                call._append("retried", verdict=CONTINUED)
+            if call.stage.name == "in_doubt" and call.selector.definition.idempotent:
+                call.append("retried", verdict=CONTINUED)
             while True:
-                call._take_changes()
-                since = len(call._entries)
-                call._check_may_start()
-                made = call._copy_for(None)
+                call.take_changes()
+                since = len(call.entries)
+                call.check_may_start()
+                made = call.copy_for(None)
                 started: Said = {} if owner is None else {"by": owner}
-                if call._append_all((move("started", **started),), since) is not None:
-                    made._let_go((call._last[3], owner))
-                    return made
+                if call.append_all((move("started", **started),), since) is not None:
+                    made.run_as_recorded((call.last[3], owner))
+                    return made.call
         finally:
-            call._round = held  # a call that a store keeps starts in no other way
+            call.round = held  # a call that a store keeps starts in no other way
 
     def abandon(self, call_id: str) -> None:
         """Note that nobody runs a call any more, as when its worker was killed: it is in doubt.
@@ -419,15 +513,15 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             LifecycleError: There is no such call, or it is not running.
             RoundClosedError: The round has ended.
         """
-        self._state._check_open()
-        self._pending_call(call_id, "abandoned")._append("abandoned")
+        self._state.check_open()
+        self._pending_call(call_id, "abandoned").append("abandoned")
 
-    def _pending_call(self, call_id: str, what: str) -> AnyToolCall:
-        call = self._call(call_id)
+    def _pending_call(self, call_id: str, what: str) -> DecodedCall:
+        call = self._state.find_decoded(call_id)
         if call is None:
             raise LifecycleError(
                 f"Call {shorten(call_id)} cannot be {what}: it is not pending in this plan. "
-                f"Pending: {[each.id for each in self.pending]}."
+                f"Pending: {[each.id for each in self._state.lists.pending]}."
             )
         return call
 
@@ -464,8 +558,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .record import record
 
-        self._state._check_open()
-        return record(self, outcome, run)
+        self._state.check_open()
+        return record(self._state, outcome, run)
 
     async def settle(
         self, outcome: ResultLike | NotEnded, hooks: Hooks, /, *, on_event: OnEvent | None = None
@@ -513,8 +607,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .record import settle
 
-        self._state._check_open()
-        return await drive(settle(self, outcome, hooks, on_event))
+        self._state.check_open()
+        return await drive(settle(self._state, outcome, hooks, on_event))
 
     def settle_sync(
         self, outcome: ResultLike | NotEnded, hooks: Hooks, /, *, on_event: OnEvent | None = None
@@ -526,8 +620,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .record import settle
 
-        self._state._check_open()
-        return drive_sync(settle(self, outcome, hooks, on_event))
+        self._state.check_open()
+        return drive_sync(settle(self._state, outcome, hooks, on_event))
 
     def suspend(self, outcome: SuspendedCall, /) -> None:
         """Give the plan a call that suspended itself while it was run.
@@ -539,8 +633,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .record import suspend
 
-        self._state._check_open()
-        suspend(self, outcome)
+        self._state.check_open()
+        suspend(self._state, outcome)
 
     def resume(
         self, decision: Decision, /, *, on_event: OnEvent | None = None
@@ -565,12 +659,12 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .resume import resume
 
-        self._state._check_open()
+        self._state.check_open()
         if on_event is not None:
             check_listener(on_event)
-        became = resume(self, decision)
+        became = resume(self._state, decision)
         if on_event is not None:
-            tell_resumed(self, decision, became, on_event)
+            tell_resumed(self._state, decision, became, on_event)
         return became
 
     async def amend(
@@ -601,12 +695,12 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .resume import amend
 
-        self._state._check_open()
+        self._state.check_open()
         if on_event is not None:
             check_listener(on_event)
-        became = await drive(amend(self, decision, hooks))
+        became = await drive(amend(self._state, decision, hooks))
         if on_event is not None:
-            tell_resumed(self, decision, became, on_event)
+            tell_resumed(self._state, decision, became, on_event)
         return became
 
     def amend_sync(
@@ -619,23 +713,15 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .resume import amend
 
-        self._state._check_open()
+        self._state.check_open()
         if on_event is not None:
             check_listener(on_event)
-        became = drive_sync(amend(self, decision, hooks))
+        became = drive_sync(amend(self._state, decision, hooks))
         if on_event is not None:
-            tell_resumed(self, decision, became, on_event)
+            tell_resumed(self._state, decision, became, on_event)
         return became
 
     # Ending.
-
-    def __enter__(self) -> Self:
-        """Begin a block at the end of which the plan is discarded, if it is still open."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._state._closed_by is None:
-            self._state._leave(self._started())
 
     def resolve(self, results: Iterable[ResultLike | NotEnded] = ()) -> CommittedRound:
         """Close the round without a transcript, and return the turn with its results.
@@ -648,22 +734,22 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
                 changed, and the plan can be used again.
             RoundClosedError: The round has ended.
         """
-        self._state._check_open()
+        self._state.check_open()
         return self._end(results, "resolved")
 
     def _end(self, results: Iterable[ResultLike | NotEnded], how: str) -> CommittedRound:
-        found = results_of(self, results)
-        committed = joined_round(self, found)
+        found = results_of(self._state, results)
+        committed = joined_round(self._state, found)
         ends = {result.id: result for result in found}
 
-        def moves(call: BaseCall) -> list[Move]:
+        def moves(call: CallRecord) -> list[Move]:
             result = ends.get(call.id)
             if result is None:  # one that a call requested, which did not wait for this result
                 why = f"the round was {how}."
-                result = unfinished(call, was_begun(call._history), why)
-            return [*call._changes_unstarted(), *ended_with(call, result)]
+                result = unfinished(call, was_begun(call.history), why)
+            return [*call.changes_unstarted(), *ended_with(call, result)]
 
-        self._state._end_open(how, moves)
+        self._state.end_open(how, moves)
         return committed
 
     def commit(
@@ -683,9 +769,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             RoundClosedError: The round has ended.
         """
         transcript, state = transcript_of(target), self._state
-        if state._round.closed_by is not None:
-            state._check_open()
-        state._check_place(transcript)
+        state.check_open()
+        state.check_place(transcript)
         committed = self._end(results, "committed")
         transcript.append_round(committed)
         return committed
@@ -715,12 +800,12 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             RoundClosedError: The round has ended.
         """
         transcript = transcript_of(target)
-        self._state._check_open()
-        self._state._check_place(transcript)
+        self._state.check_open()
+        self._state.check_place(transcript)
         given, unended = as_results(results)  # an iterator may still run some of the calls
         # What is wrong is raised before anything has changed.
-        lists = self._sorted
-        waiting = (*(each.call for each in lists.suspended), *lists.awaiting)
+        lists = self._state.lists
+        waiting = (*(each.call._record for each in lists.suspended), *lists.awaiting)
         given_up = (*lists.pending, *lists.in_doubt, *waiting)
         found = self._given_up(reason, [*given, *unended], given_up)
         # Then each open call ends, and only now is it known what became of them: a call that starts
@@ -728,24 +813,24 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         known = {each.id: each for each in given}
         left = {each.call.metadata for each in unended if each.was_started}
 
-        def moves(call: BaseCall) -> list[Move]:
-            was_started = was_begun(call._history) or call.metadata in left
+        def moves(call: CallRecord) -> list[Move]:
+            was_started = was_begun(call.history) or call.metadata in left
             result = known.get(call.id) or unfinished(
                 call, was_started, reason, ended_within(call, known | _answers(call))
             )
             return ended_with(call, result)
 
-        self._state._end_open("aborted", moves)
+        self._state.end_open("aborted", moves)
         ends: dict[str, ToolResult] = {}
         for call in given_up:
             result = answer_of(call) or known.get(call.id)
-            if result is None and was_begun(call._history):  # it has ended, and nobody recorded it
+            if result is None and was_begun(call.history):  # it has ended, and nobody recorded it
                 more = ended_within(call, known | _answers(call))
                 result = unfinished(call, True, reason, more)
             if result is not None:
                 ends[call.id] = result
         ended = tuple([ends.get(each.id, each) for each in found])
-        committed = joined_round(self, ended)
+        committed = joined_round(self._state, ended)
         transcript.append_round(committed)
         return committed
 
@@ -753,17 +838,17 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self,
         reason: str,
         answers: list[ToolResult | NotEnded],
-        given_up: tuple[AnyToolCall, ...],
+        given_up: tuple[DecodedCall, ...],
     ) -> tuple[ToolResult, ...]:
         """Return the results of the round, an honest one for each call that has none."""
         own = {call.metadata for call in given_up}
         # A result that says "not executed" must be true: the model may call the tool again because
         # of it. So whatever points to a beginning makes the outcome unknown.
-        started = {call.id for call in given_up if was_begun(call._history)}
+        started = {call.id for call in given_up if was_begun(call.history)}
         # A pending call that is suspended was suspended by its tool, so the tool was started.
-        started |= {call.id for call in self.pending if call.status in _STARTED}
+        started |= {call.id for call in self._state.lists.pending if call.status in _STARTED}
         finished = list[ResultLike]()
-        recorded = {each.id: each for each in self.finished}
+        recorded = {each.id: each for each in self._state.lists.finished}
         for outcome in answers:
             if not isinstance(outcome, SuspendedCall | AwaitingCall):
                 if recorded.get(outcome.id) != outcome:
@@ -771,7 +856,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             elif outcome.was_started and outcome.call.metadata in own:
                 started.add(outcome.call.id)  # has no result, but it was started
         within: dict[str, ToolResult] = {}
-        if inner := self._state._round.inner:
+        if inner := self._state.call_round.inner:
             results, _ = as_results(finished)
             within = {each.id: each for each in results if each.id in inner}
             finished = [each for each in results if each.id not in inner]
@@ -779,15 +864,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
             call.id: unfinished(call, call.id in started, reason, ended_within(call, within))
             for call in given_up
         }
-        return results_of(self, finished, unfinished=filled)
-
-    def discard(self) -> None:
-        """Close the round and forget the turn: the transcript stays as it is.
-
-        Raises:
-            RoundClosedError: The round has ended.
-        """
-        self._state._discard()
+        return results_of(self._state, finished, unfinished=filled)
 
     # For a store of your own.
 
@@ -821,7 +898,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .entries import round_record
 
-        return round_record(self)
+        return round_record(self._state)
 
     def entries_since(
         self, mark: Mapping[str, int] | None = None
@@ -841,7 +918,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .entries import entries_since
 
-        return entries_since(self, mark)
+        return entries_since(self._state, mark)
 
     def add_entries(self, entries: Iterable[Mapping[str, Any]]) -> None:
         """Take in what happened to the calls elsewhere, as another plan's `entries_since` gave it.
@@ -859,8 +936,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .entries import add_entries
 
-        self._state._check_open()
-        add_entries(self, entries)
+        self._state.check_open()
+        add_entries(self._state, entries)
 
     def hand_over(self) -> None:
         """Close the plan here, because it continues elsewhere.
@@ -873,8 +950,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .plan_json import move_on
 
-        self._state._check_open()
-        move_on(self, "handed over")
+        self._state.check_open()
+        move_on(self._state, "handed over")
 
     def dump_json(self, *, key: bytes | None = None, binding: str | None = None) -> str:
         """Save the plan as text, and close the round here; `AppTools.load_plan(text)` loads it.
@@ -892,15 +969,15 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .plan_json import dump_plan, hand_over
 
-        self._state._check_open()
-        return hand_over(self, "dumped", lambda: dump_plan(self, key, binding))
+        self._state.check_open()
+        return hand_over(self._state, "dumped", lambda: dump_plan(self._state, key, binding))
 
     # For a runner of your own.
 
     @property
     def has_nested_calls(self) -> bool:
         """Whether a call of the round has requested others."""
-        return bool(self._state._round.inner)
+        return bool(self._state.call_round.inner)
 
     def check_open(self) -> None:
         """Refuse to go on with a round that has ended.
@@ -908,7 +985,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             RoundClosedError: It has; the text says how.
         """
-        self._state._check_open()
+        self._state.check_open()
 
     def check_recorded(self) -> None:
         """Refuse to go on elsewhere if a call has ended, or waits, and that was not recorded.
@@ -918,7 +995,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """
         from .plan_json import check_told
 
-        check_told(self)
+        check_told(self._state)
 
     def check_after_hooks(self, call_id: str, hooks: Hooks | None) -> None:
         """Refuse to run a nested call if after-hooks must see its result, and none of `hooks` will.
@@ -926,14 +1003,14 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             MisuseError: They would not.
         """
-        check_shown(self, call_id, hooks)
+        check_shown(self._state, call_id, hooks)
 
     def has_unseen_results(self, call: AnyToolCall, hooks: Hooks) -> bool:
         """Whether after-hooks have to see results before a call comes back to them.
 
         That are results of calls that it requested, which somebody decided.
         """
-        return is_unshown(call, hooks)
+        return is_unshown(call._record, hooks)
 
     async def settle_nested(self, hooks: Hooks, /, *, on_event: OnEvent | None = None) -> None:
         """Let hooks review nested calls that nobody reviewed, and see the results of others.
@@ -947,11 +1024,11 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             HookError: A hook raised, or returned something that is not a decision.
         """
-        await drive(settle_within(self, hooks, on_event))
+        await drive(settle_within(self._state, hooks, on_event))
 
     def settle_nested_sync(self, hooks: Hooks, /, *, on_event: OnEvent | None = None) -> None:
         """Do as `settle_nested` does, with sync hooks only."""
-        drive_sync(settle_within(self, hooks, on_event), "`await run(plan, hooks=hooks)`")
+        drive_sync(settle_within(self._state, hooks, on_event), "`await run(plan, hooks=hooks)`")
 
     async def review_outcome(
         self, outcome: ToolResult | NotEnded, hooks: Hooks, /
@@ -964,14 +1041,14 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         Raises:
             HookError: A hook raised, or returned the result of another call.
         """
-        shown: ToolResult | NotEnded = await drive(show_outcome(self, outcome, hooks))
+        shown: ToolResult | NotEnded = await drive(show_outcome(self._state, outcome, hooks))
         return shown
 
     def review_outcome_sync(
         self, outcome: ToolResult | NotEnded, hooks: Hooks, /
     ) -> ToolResult | NotEnded:
         """Do as `review_outcome` does, with sync hooks only."""
-        generator = show_outcome(self, outcome, hooks)
+        generator = show_outcome(self._state, outcome, hooks)
         shown: ToolResult | NotEnded = drive_sync(generator, "`await run(plan, hooks=hooks)`")
         return shown
 
@@ -985,7 +1062,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
                 reported as `continued`.
             call: A call of the plan.
         """
-        notify(self, on_event, kind, call)
+        notify(self._state, on_event, kind, call._record)
 
     def __repr__(self) -> str:
         counts = ", ".join(
@@ -995,33 +1072,27 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         )
         issues = len(self.recoverable_tool_call_issues)
         unusable = f", {issues} unusable" if issues else ""
-        closed = f", {self._state._closed_by}" if self._state._closed_by else ""
+        closed = f", {self._state.closed_by}" if self._state.closed_by else ""
         return f"<plan of {self.toolset.__qualname__}: {counts}{unusable}{closed}>"
 
 
 _NAMED = ("pending", "finished", "in_doubt", "handled", "rejected", "suspended")
 
 
-def _answers(call: BaseCall) -> dict[str, ToolResult]:
+def _answers(call: CallRecord) -> dict[str, ToolResult]:
     """Return the results of the calls that a call requested, by id."""
-    found = ((each.id, answer_of(each)) for each in call._asked_for())
+    found = ((each.id, answer_of(each)) for each in call.requested_calls())
     return {id: result for id, result in found if result is not None}
 
 
 _STARTED = (CallStatus.SUSPENDED, CallStatus.FAILED, CallStatus.SUCCEEDED)
 
 
-def as_plan(calls: SortedCalls) -> ToolRoundPlan[Any]:
-    """Make a plan of sorted calls: from here on only its own methods change it."""
-    made: Any = calls
-    if made.__class__ is not ToolRoundPlan:
-        made.__class__ = ToolRoundPlan
-    plan: ToolRoundPlan[Any] = made
-    return plan
+_set_state: Any = vars(OpenCalls)["_state"].__set__
 
 
 def decided(
-    calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
+    state: RoundState, hooks: Hooks, on_event: OnEvent | None = None
 ) -> HookGenerator[None]:
     """Let hooks review the pending calls, and sort those.
 
@@ -1030,41 +1101,40 @@ def decided(
     """
     if on_event is not None:
         check_listener(on_event)
-    state = calls._state
-    was_decided = state._is_decided
-    if inner := state._round.inner:
+    was_decided = state.is_decided
+    if inner := state.call_round.inner:
         from .inner import decide_asked
 
-        if calls.unreviewed:
-            yield from decide_asked(calls, hooks, on_event)
+        if state.lists.unreviewed:
+            yield from decide_asked(state, hooks, on_event)
             return
     # A call that comes back from others has started, and is not reviewed again.
-    asked = [call for call in calls._readable if call._stage.may_ask]
+    asked = [call for call in state.decoded if call.stage.may_ask]
     if not asked:  # else asking about the first call finds it
-        check_related(hooks, calls.toolset)
-    reviews = yield from review_calls(asked, hooks, calls._note_hooks)
-    state._is_decided = True
+        check_related(hooks, state.toolset)
+    reviews = yield from review_calls(asked, hooks, state.note_hooks)
+    state.is_decided = True
     for review in reviews if inner else ():
-        if review.target.id in inner and state_in(review.target._history) == "handled":
+        if review.target.id in inner and state_in(review.target.history) == "handled":
             from .inner import show_to
 
-            yield from show_to(review.target, result_in(review.target._history), hooks)
+            yield from show_to(review.target, result_in(review.target.history), hooks)
     if on_event is not None:
         ids = {review.target.id for review in reviews}
         if not was_decided:
-            ids.update(issue.metadata.id for issue in calls.recoverable_tool_call_issues)
-        tell_decided(calls, on_event, ids)
+            ids.update(issue.metadata.id for issue in state.issues)
+        tell_decided(state, on_event, ids)
 
 
-def unasked(calls: SortedCalls) -> HookGenerator[ToolRoundPlan[Any]]:
+def unasked(state: RoundState) -> HookGenerator[ToolRoundPlan[Any]]:
     """Make a plan without hooks: rules and approvals that are declared still count."""
     reviews = [
         begin(call)
-        for call in calls.pending
-        if call.selector.needs_review and call._stage.may_ask and not call._is_ruled
+        for call in state.lists.pending
+        if call.selector.needs_review and call.stage.may_ask and not call.is_ruled
     ]
     for review in reviews:
         yield from ask_declared(review)
         settle(review)
     write_all(reviews)
-    return as_plan(calls)
+    return ToolRoundPlan(state)

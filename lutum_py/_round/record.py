@@ -7,13 +7,14 @@ is here, so that this one cannot be run as well.
 
 from __future__ import annotations
 
-from .._call.base_call import BaseCall
+from .._call.base_call import CallRecord
 from .._call.call import Hooks
 from .._call.deciding import HookGenerator
 from .._call.history import (
     CallStatus,
     Move,
     Step,
+    end_of,
     move,
     move_of,
     recorded_in,
@@ -46,14 +47,14 @@ from .ending import (
 )
 from .events import OnEvent, notify
 from .inner import ask, decide_asked, was_taken
-from .sorted_calls import SortedCalls
+from .sorted_calls import RoundState
 
 
-def record(calls: SortedCalls, outcome: ResultLike | NotEnded, run: int | None = None) -> bool:
+def record(state: RoundState, outcome: ResultLike | NotEnded, run: int | None = None) -> bool:
     """Take in one outcome; see `ToolRoundPlan.record`.
 
     Args:
-        calls: The plan.
+        state: The state of the round.
         outcome: The outcome.
         run: The number of the run that it is of, if that is known.
 
@@ -61,28 +62,28 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded, run: int | None =
         Whether it is still that of the call; not if the call was started again since.
     """
     if isinstance(outcome, SuspendedCall):
-        suspend(calls, outcome)
+        suspend(state, outcome)
         return True
     if isinstance(outcome, AwaitingCall):
-        asked = ask(calls, outcome)
+        asked = ask(state, outcome)
         if asked is outcome:
             return True
         outcome = asked  # it asked for too much
     ((result,), _) = as_results([outcome])
     while True:
-        call = calls._any(result.id)
-        since = 0 if call is None else len(call._entries)
-        if call is not None and run is not None and call._last[1] != run:
+        call = state.find(result.id)
+        since = 0 if call is None else len(call.entries)
+        if call is not None and run is not None and call.last[1] != run:
             return False
-        if calls._state._round.inner:
-            check_shown(calls, result.id)
-        told = None if call is None else recorded_in(call._history)
+        if state.call_round.inner:
+            check_shown(state, result.id)
+        told = None if call is None else recorded_in(call.history)
         if is_refusal(result, call) or (told is not None and told.detail == result):
             return True  # it is here already
-        if faults := _faults(calls, result, call):
+        if faults := _faults(state, result, call):
             raise CommitError(faults)
         assert call is not None
-        history = call._history
+        history = call.history
         if RegisteredHook.any_after:
             check_as_left(call, result)
         moves = [move("recorded", verdict=result.status, detail=result)]
@@ -90,50 +91,51 @@ def record(calls: SortedCalls, outcome: ResultLike | NotEnded, run: int | None =
         # call that cannot be used takes the place of its rejection.
         if not history[-1].stage.is_end:
             ended = move("ended", verdict=result.status, detail=result)
-            moves[:0] = [*call._changes_unstarted(), ended]
+            moves[:0] = [*call.changes_unstarted(), ended]
         elif _status_of(history) != result.status and issue_in(history) is None:
             raise CommitError([DuplicateResult(result.id, result.name)])
-        if call._append_all(tuple(moves), since) is not None:
+        if call.append_all(tuple(moves), since) is not None:
             return True
 
 
 def settle(
-    calls: SortedCalls,
+    state: RoundState,
     outcome: ResultLike | NotEnded,
     hooks: Hooks,
     on_event: OnEvent | None = None,
 ) -> HookGenerator[ToolResult | NotEnded]:
     """Show an outcome to after-hooks, take it in, and review what was requested."""
     if isinstance(outcome, AwaitingCall):
-        return (yield from _settle_asked(calls, outcome, hooks, on_event))
+        return (yield from _settle_asked(state, outcome, hooks, on_event))
     results, waits = as_results([outcome])
     settled: ToolResult | NotEnded = [*results, *waits][0]
     for result in results:  # so that a hook sees a call that has ended
-        call = calls._any(result.id)
-        if faults := _faults(calls, result, call):
+        call = state.find(result.id)
+        if faults := _faults(state, result, call):
             raise CommitError(faults)
-        if call is not None and call._stage.may_end:
-            call._append("ended", verdict=result.status, detail=result)
+        if call is not None and call.stage.may_end:
+            call.append("ended", verdict=result.status, detail=result)
     hook_set: object = hooks
     if isinstance(hook_set, HookPlaces):
-        (settled,) = yield from show_results(calls, hooks, [settled])
-    record(calls, settled)
+        (settled,) = yield from show_results(state, hooks, [settled])
+    record(state, settled)
     return settled
 
 
 def _settle_asked(
-    calls: SortedCalls, outcome: AwaitingCall, hooks: Hooks, on_event: OnEvent | None
+    state: RoundState, outcome: AwaitingCall, hooks: Hooks, on_event: OnEvent | None
 ) -> HookGenerator[ToolResult | NotEnded]:
-    call = calls._call(outcome.call.id)
+    call = state.find_decoded(outcome.call.id)
     if call is None or not was_taken(call, outcome):  # else a hook raised, and this is repeated
-        record(calls, outcome)
-        call = calls._call(outcome.call.id)
+        record(state, outcome)
+        call = state.find_decoded(outcome.call.id)
         assert call is not None
-        if call.result is not None:  # it asked for too much
-            return call.result
+        if (end := end_of(call.history)) is not None:  # it asked for too much
+            result: ToolResult = end.detail
+            return result
         if on_event is not None:
-            notify(calls, on_event, "requested", call)
-    yield from decide_asked(calls, hooks, on_event, by=call)
+            notify(state, on_event, "requested", call)
+    yield from decide_asked(state, hooks, on_event, by=call)
     return outcome
 
 
@@ -146,39 +148,39 @@ def _status_of(history: tuple[Step, ...]) -> str | None:
     return settled_by(history).verdict
 
 
-def _faults(calls: SortedCalls, result: ToolResult, call: BaseCall | None) -> list[CommitFault]:
+def _faults(state: RoundState, result: ToolResult, call: CallRecord | None) -> list[CommitFault]:
     """Say why a result cannot be taken in."""
     id, name = result.id, result.name
-    state = None
+    listed = None
     if call is not None:
-        history = call._history
-        state = "suspended" if history[-1].stage.name == "suspended" else state_in(history)
-    if state == "awaiting" and call is not None:
+        history = call.history
+        listed = "suspended" if history[-1].stage.name == "suspended" else state_in(history)
+    if listed == "awaiting" and call is not None:
         return [asking_fault(call)]
-    if state == "finished":
+    if listed == "finished":
         return [DuplicateResult(id, name)]
-    if state == "suspended":
+    if listed == "suspended":
         return [UnresolvedSuspension(id, name)]
     # The rejection of an unusable call can be replaced, but not if another call asked for it: that
     # one may have seen it by now.
-    is_seen = state == "unusable" and call is not None and call._asked_by is not None
-    if call is None or is_seen or state in ("handled", "rejected"):
-        waiting = tuple(each.id for each in (*calls.pending, *calls.in_doubt))
-        return [ExtraResult(id, name, waiting, state is not None)]
+    is_seen = listed == "unusable" and call is not None and call.requested_by is not None
+    if call is None or is_seen or listed in ("handled", "rejected"):
+        waiting = tuple(each.id for each in (*state.lists.pending, *state.lists.in_doubt))
+        return [ExtraResult(id, name, waiting, listed is not None)]
     return mismatches(result, call.metadata, call)
 
 
-def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
+def suspend(state: RoundState, outcome: SuspendedCall) -> None:
     """Let an open call of a plan wait; see `ToolRoundPlan.suspend`."""
     if not isinstance(outcome, SuspendedCall):
         raise MisuseError(
             f"plan.suspend takes a call that suspended itself, not {shorten(outcome)}. Give any "
             "other outcome to `plan.record(outcome)`."
         )
-    given = outcome.call
+    given = outcome.call._record
     while True:
-        call = calls._open_call(given, "cannot be suspended")
-        since = len(call._entries)
+        call = state.open_call(given, "cannot be suspended")
+        since = len(call.entries)
         status = given.status
         if status is not CallStatus.SUSPENDED:
             raise LifecycleError(
@@ -186,12 +188,12 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
                 "the plan what `call.suspend(ticket)` or `execute` returned last."
             )
         moves: list[Move] = [move("recorded", verdict="suspended")]
-        if call._stage.name != "suspended":  # it was run elsewhere, and waits here for the same
-            wait = settled_by(given._history)
+        if call.stage.name != "suspended":  # it was run elsewhere, and waits here for the same
+            wait = settled_by(given.history)
             moves.insert(0, move_of(wait._replace(digest=call.digest)))
-            if call._stage.may_start:
+            if call.stage.may_start:
                 moves.insert(0, move("started"))
-        elif recorded_in(call._history) is not None:
+        elif recorded_in(call.history) is not None:
             return
-        if call._append_all(tuple(moves), since) is not None:
+        if call.append_all(tuple(moves), since) is not None:
             return

@@ -16,10 +16,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from .._call.call import AnyToolCall, HookOutcome, Hooks, with_files
+from .._call.call import HookOutcome, Hooks
+from .._call.call_state import DecodedCall
 from .._call.deciding import HookGenerator, Review, write_all
 from .._call.history import Move, Step, move, steps_of_kind, wait_of
 from .._call.outcomes import SuspendedCall
+from .._call.running import with_files
 from .._context.suspension import Decision, ResumeMode
 from .._hooks.pipeline import review_all
 from .._schema.field_issues import field_issues
@@ -29,15 +31,16 @@ from .._text.escaping import escape_unprintable
 from .._text.json import canonical_json, compact_json, is_array, is_object, shorten
 from .._transcript.result import ToolResult, make_result
 from ..errors import MisuseError, ResumeError, ToolOutputError
-from .sorted_calls import SortedCalls
+from .sorted_calls import RoundState
 
 
-def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
+def resume(state: RoundState, decision: Decision) -> HookOutcome | None:
     """Decide about one suspended call of a plan; see `ToolRoundPlan.resume`."""
-    waiting = _asked(calls, decision)
+    waiting = _asked(state, decision)
     if waiting is None:
         return None
-    call, wait = waiting.call, wait_of(waiting.call._history)
+    call = waiting.call._record
+    wait = wait_of(call.history)
     if decision.edit is not None:
         raise ResumeError(
             f"Decision {decision.decision_id!r} edits the arguments of call {call.id!r} of tool "
@@ -56,19 +59,24 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
         moves.append(move("ended", by=by, phase="decision", verdict="cancelled", reason=why))
     elif as_output is not None:
         moves.append(move("ended", by=by, phase="decision", verdict="success", detail=as_output))
-    _take(calls, decision, wait, call, moves)
-    became: HookOutcome = calls._state._place_of(call).value
-    return became
+    _take(state, decision, wait, call, moves)
+    return _outcome(state, call)
+
+
+def _outcome(state: RoundState, call: DecodedCall) -> HookOutcome:
+    became = state.entry_of(call).value
+    outcome: HookOutcome = call.call if became is call else became
+    return outcome
 
 
 def _take(
-    calls: SortedCalls, decision: Decision, wait: Step | None, call: AnyToolCall, moves: list[Move]
+    state: RoundState, decision: Decision, wait: Step | None, call: DecodedCall, moves: list[Move]
 ) -> int:
     """Write what a decision does, if the call still waits for the same."""
     while True:
-        since = len(call._entries)
-        _find(calls, decision, wait)
-        number = call._append_all(tuple(moves), since)
+        since = len(call.entries)
+        _find(state, decision, wait)
+        number = call.append_all(tuple(moves), since)
         if number is not None:
             return number
 
@@ -89,40 +97,39 @@ def check_decision(decision: object) -> None:
         )
 
 
-def _asked(calls: SortedCalls, decision: Decision) -> SuspendedCall | None:
+def _asked(state: RoundState, decision: Decision) -> SuspendedCall | None:
     """Find the call that a decision is about; None if it was taken in before.
 
     Raises:
         ResumeError: The decision is about no call that waits, or does not fit it.
     """
     check_decision(decision)
-    call = calls._call(decision.call_id)
-    taken_in = () if call is None else [s.detail for s in steps_of_kind(call._history, "decided")]
+    call = state.find_decoded(decision.call_id)
+    taken_in = () if call is None else [s.detail for s in steps_of_kind(call.history, "decided")]
     if any(each is not None and each.decision_id == decision.decision_id for each in taken_in):
         return None
-    waiting = _find(calls, decision)
-    for fault in _faults(calls, waiting, decision):
+    waiting = _find(state, decision)
+    for fault in _faults(state, waiting, decision):
         raise ResumeError(f"Decision {decision.decision_id!r} {fault}")
     return waiting
 
 
-def _find(calls: SortedCalls, decision: Decision, wait: Step | None = None) -> SuspendedCall:
+def _find(state: RoundState, decision: Decision, wait: Step | None = None) -> SuspendedCall:
     """Find the call that a decision is about: it still waits, and for the same.
 
     Args:
-        calls: The plan.
+        state: The state of the round.
         decision: The decision.
         wait: The step by which it waited before anything else was looked at. Not the ticket: a tool
             may ask twice with the same one.
     """
-    found = calls._call(decision.call_id)
-    waiting = None if found is None else calls._state._place_of(found).value
+    found = state.find_decoded(decision.call_id)
+    waiting = None if found is None else state.entry_of(found).value
     # One that waits may have been given up by `call.reject`, which no plan is told about.
-    if not isinstance(waiting, SuspendedCall) or waiting.call._stage.name != "suspended":
-        call = calls._call(decision.call_id)
-        was_decided = call is not None and any(steps_of_kind(call._history, "decided"))
+    if found is None or not isinstance(waiting, SuspendedCall) or found.stage.name != "suspended":
+        was_decided = found is not None and any(steps_of_kind(found.history, "decided"))
         why = ", because it was decided on already" if was_decided else ""
-        suspended = [each.call.id for each in calls.suspended]
+        suspended = [each.call.id for each in state.lists.suspended]
         others = "No call of this plan waits for a decision."
         if suspended:
             others = f"Suspended: {suspended}. Pass a decision for one of these."
@@ -130,7 +137,7 @@ def _find(calls: SortedCalls, decision: Decision, wait: Step | None = None) -> S
             f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "
             f"suspended in this plan{why}. {others}"
         )
-    if wait is not None and wait != wait_of(waiting.call._history):
+    if wait is not None and wait != wait_of(found.history):
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes too late: meanwhile call {waiting.call.id!r} "
             f"of tool `{waiting.call.name}` went on, and waits for another one. {_AGAIN}"
@@ -142,9 +149,9 @@ _MASKED = f'"{MASK}"'
 _AGAIN = "Show the call as it is now, and ask again."
 
 
-def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> Iterator[str]:
+def _faults(state: RoundState, waiting: SuspendedCall, decision: Decision) -> Iterator[str]:
     """Explain why a decision is not about the call as it is, or not about its ticket."""
-    call, ticket, result = waiting.call, waiting.ticket, decision.result
+    call, ticket, result = waiting.call._record, waiting.ticket, decision.result
     named = f"call {call.id!r} of tool `{call.name}`"
     is_resume = decision.action == "resume"
     if decision.digest is None and is_resume:
@@ -157,7 +164,7 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
             f"was made on another version of {named}: it carries digest "
             f"{shorten(decision.digest)}, the call has {waiting.digest!r}. {_AGAIN}"
         )
-    if decision.ticket is None and len([*steps_of_kind(call._history, "suspended")]) > 1:
+    if decision.ticket is None and len([*steps_of_kind(call.history, "suspended")]) > 1:
         yield (
             f"names no ticket, and {named} has waited before, so nobody knows what it is about. "
             "Make it with `waiting.approve()` and its like, or pass `ticket=` as it was shown."
@@ -169,8 +176,8 @@ def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> I
         )
     # Ids of calls and tickets may be the same in two conversations, since some providers number the
     # calls of a turn. The name of the round tells such decisions apart, if both sides know it.
-    stored = calls._state._stored
-    known = {call._round.requested_in, None if stored is None else stored.round} - {None}
+    stored = state.stored
+    known = {call.round.requested_in, None if stored is None else stored.round} - {None}
     if decision.requested_in is not None and known and decision.requested_in not in known:
         yield (
             f"is not about what {named} waits for: it was made about a call of another "
@@ -224,21 +231,20 @@ def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, ToolRes
 # Edits.
 
 
-def amend(
-    calls: SortedCalls, decision: Decision, hooks: Hooks
-) -> HookGenerator[HookOutcome | None]:
+def amend(state: RoundState, decision: Decision, hooks: Hooks) -> HookGenerator[HookOutcome | None]:
     """Decide about one suspended call with other arguments; see `ToolRoundPlan.amend`."""
     check_decision(decision)
     if decision.edit is None:
-        return resume(calls, decision)
-    waiting = _asked(calls, decision)
+        return resume(state, decision)
+    waiting = _asked(state, decision)
     if waiting is None:
         return None
-    state, call, wait = calls._state, waiting.call, wait_of(waiting.call._history)
+    call = waiting.call._record
+    wait = wait_of(call.history)
     # Hooks are shown a draft. So nothing of the edit is in a history before it is taken in, and a
     # `cancel` that comes while a hook is awaited finds the call as it was, waiting.
     review = _edited(waiting, wait, decision, decision.edit)
-    if state._amending.setdefault(call.id, review) is not review:  # one of two threads has it
+    if state.amending.setdefault(call.id, review) is not review:  # one of two threads has it
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes while an edit of call {call.id!r} of tool "
             f"`{call.name}` is with the hooks. Deliver it again once that one is through."
@@ -246,16 +252,15 @@ def amend(
     try:
         yield from review_all([review], hooks)
     finally:
-        del state._amending[call.id]
-    state._check_open()
-    calls._note_hooks(hooks)
+        del state.amending[call.id]
+    state.check_open()
+    state.note_hooks(hooks)
     if review.call is call:  # a function ran it, and the edit was taken in with the start
         write_all([review])
     else:
-        number = _take(calls, decision, wait, call, review.moves)
-        call._take_over(review.call, number)
-    became: HookOutcome = state._place_of(call).value
-    return became
+        number = _take(state, decision, wait, call, review.moves)
+        call.take_over(review.call, number)
+    return _outcome(state, call)
 
 
 def _edited(
@@ -266,7 +271,7 @@ def _edited(
     Raises:
         ResumeError: The arguments do not fit the tool, or there is no use for them.
     """
-    call, spec = waiting.call, waiting.call.spec
+    call, spec = waiting.call._record, waiting.call.spec
     said = f"The edit of decision {decision.decision_id!r} for call {call.id!r}"
     if waiting.ticket.resume_mode is ResumeMode.USE_DECISION_AS_TOOL_RESULT:
         raise ResumeError(
@@ -278,9 +283,9 @@ def _edited(
     except (TypeError, ValueError, RecursionError) as error:
         raise ResumeError(f"{said} is not JSON data ({error}). Pass plain data.") from None
     try:
-        data = _unmasked(call, plain, waiting.arguments, call.final_arguments)
-        value, text = spec.arguments.edited(call._described, data)
-        digest = call._digest_of(text)
+        data = _unmasked(call, plain, waiting.arguments, call.text_or_raise().data)
+        value, text = spec.arguments.edited(call.described, data)
+        digest = call.digest_of(text)
     except ValidationError as error:
         issues = "; ".join(map(str, spec.issues_of(error)))
         end = "" if issues.endswith("?") else "."
@@ -292,10 +297,10 @@ def _edited(
     review.edited = wait
     review.call = review.draft()
     decided: Move = move("decided", by=by, verdict="edit", digest=digest, detail=decision)
-    review.call._append_all((decided,))
+    review.call.append_all((decided,))
     review.moves.append(decided)
     if digest != waiting.digest:
-        review.changes_more = not call._keeps_rest(value, text)
+        review.changes_more = not call.keeps_rest(value, text)
         review.replace_input(value, text, by, "decision")
     return review
 
@@ -303,7 +308,7 @@ def _edited(
 # Shown `{"to": "eve", "key": "**********"}`, edited to `{"to": "bob", "key": "**********"}`: the
 # key stays the real one, since that part is as it was shown. It is compared part by part, from the
 # outside in, because a person may also type ten stars and mean them.
-def _unmasked(call: AnyToolCall, edit: Any, shown: Any, real: Any, path: str = "") -> Any:
+def _unmasked(call: DecodedCall, edit: Any, shown: Any, real: Any, path: str = "") -> Any:
     """Return the arguments of an edit with what is left masked in it as it really is.
 
     Raises:
@@ -330,7 +335,7 @@ def _unmasked(call: AnyToolCall, edit: Any, shown: Any, real: Any, path: str = "
     return _without_masks(call, edit, own, path)
 
 
-def _without_masks(call: AnyToolCall, edit: Any, own: str, path: str) -> Any:
+def _without_masks(call: DecodedCall, edit: Any, own: str, path: str) -> Any:
     """Return a part of an edit that stands for none that was shown, as `own`, with masks in it."""
     if _MASKED in compact_json(edit) and _MASKED in own:
         what = "the list " * is_array(edit)

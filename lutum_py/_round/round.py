@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from time import time
-from typing import TYPE_CHECKING, Any, Final, Generic, Never, NoReturn, Self, final
+from typing import TYPE_CHECKING, Any, Final, Generic, Never, NoReturn, final
 
 from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
+from .._call.call_state import DecodedCall, decode
 from .._call.deciding import drive_sync
 from .._call.history import CallRound, first_entry
 from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
@@ -44,17 +45,17 @@ from .finished import (
     blocked,
     read_text,
 )
-from .plan import OpenCalls, ToolRoundPlan, as_plan, unasked
-from .sorted_calls import SETTLED, RoundState, SortedCalls
+from .plan import OpenCalls, ToolRoundPlan, unasked
+from .sorted_calls import RoundState
 
 if TYPE_CHECKING:
-    from .._transcript.transcript import HasTranscript, Place, Transcript
+    from .._transcript.transcript import HasTranscript, Transcript
 
 T_co = TypeVar("T_co", covariant=True)
 AN_co = TypeVar("AN_co", covariant=True, default=Never)
 
 
-class ToolRound(TurnProperties, OpenCalls[T_co], RoundState, Generic[T_co, AN_co]):
+class ToolRound(TurnProperties, OpenCalls[T_co], Generic[T_co, AN_co]):
     """Hold the calls of one turn, which is not in a transcript yet.
 
     Attributes:
@@ -66,17 +67,27 @@ class ToolRound(TurnProperties, OpenCalls[T_co], RoundState, Generic[T_co, AN_co
         answered: The result of the call that gave it, if one did.
     """
 
-    __slots__ = ("_answer", "_answered", "_tool_calls", "_toolset")
+    __slots__ = ("_answer", "_answered")
     _WHAT = "Round"
 
+    turn: AssistantTurn
     toolset: type[T_co]
     tool_calls: tuple[AnyToolCall, ...]
     answer: AN_co | None
     answered: tuple[ToolResult, ...]
     _answer: AN_co | None
     _answered: tuple[ToolResult, ...]
-    _tool_calls: tuple[AnyToolCall, ...]
-    _toolset: type[T_co]
+
+    def __init__(
+        self, state: RoundState, answer: AN_co | None, answered: tuple[ToolResult, ...]
+    ) -> None:
+        self._state = state
+        self._answer, self._answered = answer, answered
+
+    if not TYPE_CHECKING:  # `settle` lets them refuse assignments
+        turn = property(lambda self: self._state.turn)
+        toolset = property(lambda self: self._state.toolset)
+        tool_calls = property(lambda self: self._state.shown(self._state.calls))
 
     @property
     def request_id(self) -> str | None:
@@ -108,12 +119,6 @@ class ToolRound(TurnProperties, OpenCalls[T_co], RoundState, Generic[T_co, AN_co
             raise self._arity("at most one")
         return self.tool_calls[0] if self.tool_calls else None
 
-    def _set_place(self, transcript: Transcript, place: Place, key_prefix: str) -> None:
-        """Set where the round was opened, and the prefix of its idempotency keys."""
-        self._round.key_prefix = key_prefix
-        self._round.place = place
-        self._round.transcript = transcript
-
     def _arity(self, expected: str) -> ToolRoundArityError:
         calls = ", ".join(f"`{call.name}` ({call.id!r})" for call in self.tool_calls[:10]) or "none"
         more = f" and {len(self.tool_calls) - 10} more" if len(self.tool_calls) > 10 else ""
@@ -122,14 +127,6 @@ class ToolRound(TurnProperties, OpenCalls[T_co], RoundState, Generic[T_co, AN_co
             "Handle them all in a loop over `round.tool_calls`, or ask for no parallel calls with "
             "`.parallel_tool_calls(False)`."
         )
-
-    def __enter__(self) -> Self:
-        """Open a block at whose end the round is discarded, if it is open still."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._closed_by is None:
-            self._leave(self._shown()._started())
 
     def plan(self) -> ToolRoundPlan[T_co]:
         """Return the plan without any hooks: every usable call is pending.
@@ -142,19 +139,10 @@ class ToolRound(TurnProperties, OpenCalls[T_co], RoundState, Generic[T_co, AN_co
             HookError: One raised, or gave something that is no verdict; the round can be
                 used again.
         """
-        calls = self._shown()
-        toolset: Any = self.toolset
-        if not members_of(toolset).needs_review:
-            return as_plan(calls)
-        return drive_sync(unasked(calls), "`await round.apply_hooks(hooks)`")
-
-    def _shown(self) -> SortedCalls:
-        return SortedCalls(self, self.toolset)
-
-    def _to_decide(self) -> SortedCalls:
-        if self._round.closed_by is not None:
-            self._check_open()
-        return SortedCalls(self, self.toolset)
+        state = self._state
+        if not members_of(state.toolset).needs_review:
+            return ToolRoundPlan(state)
+        return drive_sync(unasked(state), "`await round.apply_hooks(hooks)`")
 
     def resolve(self, results: Iterable[ResultLike | NotEnded] = ()) -> CommittedRound:
         """Close the round without hooks or a transcript; see `ToolRoundPlan.resolve`."""
@@ -173,11 +161,7 @@ class ToolRound(TurnProperties, OpenCalls[T_co], RoundState, Generic[T_co, AN_co
         results: Iterable[ResultLike | NotEnded] = (),
     ) -> CommittedRound:
         """Close the round early; see `ToolRoundPlan.abort`."""
-        return as_plan(self._shown()).abort(target, reason, results)
-
-    def discard(self) -> None:
-        """Close the round and forget the turn: the transcript stays as it is."""
-        self._discard()
+        return ToolRoundPlan[T_co](self._state).abort(target, reason, results)
 
     def __repr__(self) -> str:
         names = escape_unprintable(", ".join(call.name for call in self.tool_calls[:5]))
@@ -187,7 +171,12 @@ class ToolRound(TurnProperties, OpenCalls[T_co], RoundState, Generic[T_co, AN_co
         return f"<round of {self.toolset.__qualname__}: {calls}{unusable}>"
 
 
-settle(ToolRound, SETTLED, "toolset", "tool_calls", "answer", "answered")
+settle(
+    ToolRound,
+    "how a round stands is changed by its methods, and by those of its plans.",
+    *("turn", "toolset", "tool_calls", "answer", "answered"),
+)
+settle(OpenCalls, "it is what the turn has.", "recoverable_tool_call_issues")
 
 
 # Read from a turn.
@@ -245,7 +234,7 @@ def read_turn(
     if len(metadatas) > 1:
         _check_ids(metadatas)
     by_name = offered.by_name
-    calls: list[AnyToolCall] = []
+    calls: list[DecodedCall] = []
     issues: list[RecoverableToolCallIssue] = []
     judge = _judge_of(turn) if turn._is_cut_short else None
     found = None if answer is None else answer_calls(turn, answer, redact)
@@ -273,27 +262,26 @@ def read_turn(
             continue
         try:
             calls.append(
-                selector._decode(metadata, redact=redact, entry=first, call_round=call_round)
+                decode(selector, metadata, redact=redact, entry=first, call_round=call_round)
             )
         except InvalidArgumentsError as error:
             issues.append(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
             )
-    made: ToolRound[Any, Any] = ToolRound(turn, call_round, tuple(calls))
-    made._toolset, made._tool_calls = toolset, made._calls
-    made._answer, made._answered = None, ()
+    value, answered = None, tuple[ToolResult, ...]()
     if found is not None and found.result is not None:  # the answer came beside the others
-        made._answer, made._answered = found.value, (found.result,)
-    if issues or made._answered:
+        value, answered = found.value, (found.result,)
+    state = RoundState(toolset, turn, call_round, tuple(calls))
+    if issues or answered:
         asked = {each.id: each for each in metadatas}
         ended: dict[str, ToolResult | RecoverableToolCallIssue] = {
             **{each.metadata.id: each for each in issues},
-            **{each.id: each for each in made._answered},
+            **{each.id: each for each in answered},
         }
-        made._unread = {
+        state.unread = {
             id: unread_call(asked[id], first, of, call_round) for id, of in ended.items()
         }
-    return NeedsTools(made)
+    return NeedsTools(ToolRound(state, value, answered))
 
 
 def names_known(by_name: Mapping[str, object], answer: Answer[Any] | None) -> Collection[str]:

@@ -11,9 +11,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from .._call.call import AnyToolCall, decoded_calls
+from .._call.call import AnyToolCall
+from .._call.call_state import DecodedCall, decoded_calls
 from .._call.history import Move, move, was_begun
 from .._call.outcomes import AwaitingCall, SuspendedCall, outcome_of, suspend
+from .._call.running import end_with, fail, finish, give_up, may_start, start
 from .._context.context import ToolContext
 from .._context.inner import ToolRequestedCalls
 from .._context.suspension import SuspendTicket
@@ -59,11 +61,12 @@ class CallRun:
         3
     """
 
-    __slots__ = ("call", "invocation", "number")
+    __slots__ = ("_record", "call", "invocation", "number")
 
     def __init__(self, call: AnyToolCall, invocation: Invocation | None = None) -> None:
         self.call = call
-        self.invocation = call._may_start(None, invocation)
+        self._record: DecodedCall = call._record
+        self.invocation: Invocation = may_start(self._record, None, invocation)
         self.number: int | None = None
 
     def check_start(self) -> None:
@@ -72,7 +75,7 @@ class CallRun:
         Raises:
             LifecycleError: It was started or has ended already, or waits for a decision.
         """
-        self.call._may_start(None, self.invocation)
+        may_start(self._record, None, self.invocation)
 
     def start(self, context: ToolContext | None = None) -> ToolResult | None:
         """Start the call.
@@ -90,11 +93,11 @@ class CallRun:
                 not fit any more and the call was started before.
         """
         try:
-            _, self.number = self.call._start(None, self.invocation)
+            _, self.number = start(self._record, None, self.invocation)
         except ToolInputError:
-            if not self.call._stage.is_end:
+            if not self._record.stage.is_end:
                 raise
-            refused: Any = outcome_of(self.call)
+            refused: Any = outcome_of(self._record)
             result: ToolResult = refused.result
             return result
         if context is not None:
@@ -103,33 +106,33 @@ class CallRun:
 
     def invoke(self, hidden: dict[str, Any]) -> Any:
         """Call the function with the input and the hidden parameters, from async code."""
-        return self.invocation.start(self.call, self.call._give_away(), hidden)
+        return self.invocation.start(self.call, self._record.input_for_tool(), hidden)
 
     def invoke_sync(self, hidden: dict[str, Any]) -> Any:
         """Call a sync function with the input and the hidden parameters."""
-        return self.invocation.run_sync(self.call, self.call._give_away(), hidden)
+        return self.invocation.run_sync(self.call, self._record.input_for_tool(), hidden)
 
     # How it ends.
 
     def finish(self, output: Any) -> ToolResult:
         """End the run as `call.finish` does."""
-        return self.call._finish(output, self.number)
+        return finish(self._record, output, self.number)
 
     def fail(self, message: str, code: str | None = None) -> ToolResult:
         """End the run as `call.fail` does."""
-        return self.call._fail(message, code, self.number)
+        return fail(self._record, message, code, self.number)
 
     def indeterminate(self, reason: str, code: str | None = None) -> ToolResult:
         """End the run as `call.indeterminate` does."""
-        return self.call._give_up(reason, code, self.number)
+        return give_up(self._record, reason, code, self.number)
 
     def cancel(self, reason: str) -> ToolResult:
         """End the run of a tool that stopped itself, or that only reads."""
-        return self.call._ended(self._cancellation(reason, Cancelled.code), self.number)
+        return end_with(self._record, self._cancellation(reason, Cancelled.code), self.number)
 
     def suspend(self, ticket: SuspendTicket) -> SuspendedCall:
         """End the run as `call.suspend` does."""
-        return suspend(self.call, ticket, self.number)
+        return suspend(self._record, ticket, self.number)
 
     def request_calls(self, requested: ToolRequestedCalls, toolset: Any) -> AwaitingCall:
         """End the run of a tool that requested other calls.
@@ -143,7 +146,7 @@ class CallRun:
             InvalidValueError: Arguments are not JSON data.
             DuplicateToolCallIdError: Two calls of a turn share an id.
         """
-        return asking_call(self.call, requested, toolset, self.number)
+        return asking_call(self._record, requested, toolset, self.number)
 
     def cut_off(self, reason: str, code: str) -> ToolResult:
         """End a run of which nobody knows what it did or still does.
@@ -161,7 +164,7 @@ class CallRun:
 
     def lost(self, reason: str) -> ToolResult:
         """Do as `cut_off` does, also if the run is over by now: then its answer is lost."""
-        if self.number is not None and self.call._is_in_run(self.number):
+        if self.number is not None and self._record.is_in_run(self.number):
             with suppress(LifecycleError):  # it ended just now
                 return self.cut_off(reason, Cancelled.code)
         return unknown_outcome(self.call.metadata, _doubt(reason), "cancelled")
@@ -182,8 +185,8 @@ class CallRun:
             code: The code of the result.
             what: What the result claims of a call that was never started.
         """
-        call = self.call
-        if not was_begun(call._history):
+        call = self._record
+        if not was_begun(call.history):
             return self._cancellation(f"{what}{reason}", code)
         reason = f"the tool was started before, and did not go on{reason}"
         within = ended_within(call, {})
@@ -200,20 +203,20 @@ class CallRun:
             The result; None if the call cannot be started: somebody has started or ended it, or it
             waits.
         """
-        call = self.call
+        call = self._record
         while True:
-            since = len(call._entries)
-            if not call._stage.may_start:
+            since = len(call.entries)
+            if not call.stage.may_start:
                 return None
             result = self.not_executed(reason, code, what)
             ended: Move = move("ended", verdict=result.status, detail=result)
-            if call._append_all((ended,), since) is not None:
+            if call.append_all((ended,), since) is not None:
                 return result
 
     @property
     def only_reads(self) -> bool:
         """Whether neither the tool nor the tools of the calls that it requested change anything."""
-        every = (self.call, *decoded_calls(self.call._asked_for()))
+        every = (self._record, *decoded_calls(self._record.requested_calls()))
         return all(each.spec.definition.only_reads for each in every)
 
     def _cancellation(self, reason: str, code: str) -> ToolResult:

@@ -204,7 +204,9 @@ class Prepared(NamedTuple):
             # The key of a call is then `ticket-7/12/9f3c…`: two calls with equal arguments in two
             # turns have different keys, and one that is run again after a crash has the same.
             begins = "" if session.id is None else f"{session.id}/{length}/"
-            outcome.round._set_place(session.transcript, Place(length, last), begins)
+            opened = outcome.round._state.call_round
+            opened.transcript, opened.place = session.transcript, Place(length, last)
+            opened.key_prefix = begins
         else:
             committed: CommittedRound | None = outcome.result.committed
             if committed is None:

@@ -7,11 +7,11 @@ another day.
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import Any
 
-from .._round.plan import ToolRoundPlan, as_plan
+from .._round.plan import ToolRoundPlan
 from .._round.plan_json import dump_plan, hand_over, load_plan
+from .._round.sorted_calls import RoundState
 from .._text.json import shorten
 from .._transcript.saved import SESSION, check_key, check_saved, dump_saved, open_saved, seal_of
 from .._transcript.transcript import Transcript
@@ -23,45 +23,41 @@ def dump_session(
     id: str | None,
     transcript: Transcript,
     plan: ToolRoundPlan[Any] | None,
-    key: bytes | None,
-    binding: str | None,
+    seals: tuple[bytes | None, str | None],
 ) -> str:
-    """Encode a session and its open plan; see `Toolset.dump_session`."""
+    """Encode a session and its open plan; see `Toolset.dump_session`.
+
+    Args:
+        toolset: The toolset that the plan has to be of.
+        id: The id of the session.
+        transcript: Its transcript.
+        plan: The plan of its open round, if there is one.
+        seals: The key that the text is sealed with, and what it is bound to.
+    """
+    key, binding = seals
     check_key(key, binding)
-    made = partial(_dumped, id, transcript, plan, key, binding)
-    if plan is None:
-        return made()
-    _check_plan(toolset, plan)
-    return hand_over(plan, "dumped", made)
+    state = None if plan is None else _open_state(toolset, plan)
 
-
-def _dumped(
-    id: str | None,
-    transcript: Transcript,
-    plan: ToolRoundPlan[Any] | None,
-    key: bytes | None,
-    binding: str | None,
-) -> str:
-    saved: Any = None
-    if plan is not None:
+    def dumped() -> str:
         # Sealed together: with two texts, somebody could put an approved plan beside the transcript
         # of another conversation.
         # The plan keeps its own seal: it is read by what reads a plan alone, with the same checks.
-        saved = json.loads(dump_plan(plan, key, binding))
-    data: dict[str, Any] = {
-        "format": SESSION.name,
-        "version": SESSION.version,
-        "id": id,
-        "binding": binding,
-        "transcript": json.loads(transcript.dump_json()),
-        "plan": saved,
-    }
-    # The seal is over all of the rest, the plan with its own seal included.
-    data["seal"] = seal_of(data, key)._asdict()
-    return dump_saved(data, PlanError, "The session")
+        data: dict[str, Any] = {
+            "format": SESSION.name,
+            "version": SESSION.version,
+            "id": id,
+            "binding": binding,
+            "transcript": json.loads(transcript.dump_json()),
+            "plan": None if state is None else json.loads(dump_plan(state, key, binding)),
+        }
+        # The seal is over all of the rest, the plan with its own seal included.
+        data["seal"] = seal_of(data, key)._asdict()
+        return dump_saved(data, PlanError, "The session")
+
+    return dumped() if state is None else hand_over(state, "dumped", dumped)
 
 
-def _check_plan(toolset: Any, plan: ToolRoundPlan[Any]) -> None:
+def _open_state(toolset: Any, plan: ToolRoundPlan[Any]) -> RoundState:
     """Refuse what is not an open plan of the toolset.
 
     Raises:
@@ -78,7 +74,9 @@ def _check_plan(toolset: Any, plan: ToolRoundPlan[Any]) -> None:
             f"The plan is of {plan.toolset!r}, so {toolset!r} could not load it. Save it with the "
             "toolset that was offered: `plan.toolset.dump_session(session, plan)`."
         )
-    plan._state._check_open()
+    state: RoundState = plan._state
+    state.check_open()
+    return state
 
 
 def load_session(
@@ -93,6 +91,6 @@ def load_session(
     inner = saved.inner_or_none("plan")
     if inner is None:
         return id, transcript, None
-    plan = as_plan(load_plan(toolset, json.dumps(inner.data), key, binding))
-    plan._state._round.transcript = transcript
-    return id, transcript, plan
+    state = load_plan(toolset, json.dumps(inner.data), key, binding)
+    state.call_round.transcript = transcript
+    return id, transcript, ToolRoundPlan(state)

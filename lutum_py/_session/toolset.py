@@ -189,13 +189,13 @@ class Toolset(metaclass=ToolsetMeta):
             name = own_name(metadata.name, members.by_name)
             if name not in members.by_name:
                 raise members.unknown(name, by_model=True) from None
-            return members.by_name[name]._decode(replace(metadata, name=name))
+            return _decode()(members.by_name[name], replace(metadata, name=name)).call  # type: ignore[no-any-return]
         except AttributeError:
             raise MisuseError(
                 f"parse_tool_call takes a ToolMetadata, not {shorten(metadata)}. Make one with "
                 "`ToolMetadata(id=..., name=..., arguments=...)`."
             ) from None
-        return selector._decode(metadata)
+        return _decode()(selector, metadata).call  # type: ignore[no-any-return]
 
     @classmethod
     @overload
@@ -265,10 +265,10 @@ class Toolset(metaclass=ToolsetMeta):
             PlanError: The text is not a plan, was edited, is bound to something else, or was made
                 for tools that have changed.
         """
-        from .._round.plan import as_plan
+        from .._round.plan import ToolRoundPlan
         from .._round.plan_json import load_plan
 
-        return as_plan(load_plan(cls, text, key, binding))
+        return ToolRoundPlan(load_plan(cls, text, key, binding))
 
     @classmethod
     def open_plan(
@@ -290,9 +290,9 @@ class Toolset(metaclass=ToolsetMeta):
             MisuseError: They are no dicts.
         """
         from .._round.entries import open_plan
-        from .._round.plan import as_plan
+        from .._round.plan import ToolRoundPlan
 
-        return as_plan(open_plan(cls, record, entries))
+        return ToolRoundPlan(open_plan(cls, record, entries))
 
     @classmethod
     def dump_session(
@@ -334,7 +334,7 @@ class Toolset(metaclass=ToolsetMeta):
         from .session import Session as Conversation
 
         MisuseError.check("dump_session", "session", "a Session", session, Conversation)
-        return dump_session(cls, session.id, session.transcript, plan, key, binding)
+        return dump_session(cls, session.id, session.transcript, plan, (key, binding))
 
     @classmethod
     def load_session(
@@ -460,6 +460,13 @@ def _handlers() -> Any:
     from .._toolsets.handlers import Handlers
 
     return Handlers
+
+
+@cache
+def _decode() -> Any:
+    from .._call.call_state import decode
+
+    return decode
 
 
 @cache

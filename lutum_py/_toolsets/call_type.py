@@ -18,6 +18,7 @@ from pydantic_core import (
 )
 
 from .._call.call import AnyToolCall
+from .._call.call_state import decode
 from .._schema.arguments import NOTHING, InputText
 from .._schema.field_issues import hidden
 from .._schema.schema_reader import JsonSchema
@@ -126,7 +127,7 @@ def _form_of(selector: Selector, handler: Any) -> tuple[str, Any]:
 
     def made(data: dict[str, Any]) -> AnyToolCall:
         metadata = ToolMetadata(id=uuid4().hex, name=selector.name, arguments=data["input"])
-        return selector._decode(metadata)
+        return decode(selector, metadata).call
 
     fields = {
         "tool": core_schema.typed_dict_field(core_schema.literal_schema([selector.name])),
@@ -193,8 +194,9 @@ def _written(toolset: Any, call: Any) -> dict[str, Any]:
         raise PydanticSerializationError(
             f"{shorten(call)} is not a call of {toolset.__qualname__}, and is not written as one."
         )
-    text: InputText = call._text_or_raise()
-    sent = call.spec.arguments.sent_by_model(call._input, text, call.metadata.arguments)
+    record = call._record
+    text: InputText = record.text_or_raise()
+    sent = call.spec.arguments.sent_by_model(record.current_input, text, call.metadata.arguments)
     if sent is NOTHING:
         raise PydanticSerializationError(
             f"The input of call {call.id!r} of tool `{call.name}` cannot be written as a model "

@@ -22,6 +22,7 @@ from typing import (
 
 from .._call.call import AnyToolCall
 from .._call.outcomes import Reply
+from .._call.running import run
 from .._call.selector import AnySelector, FnSelector, InputSelector, Selector
 from .._call.spec import FnSpec
 from .._schema.invocation import Invocation
@@ -186,7 +187,7 @@ class Handlers(Settled, Generic[T]):
             TimedOut: The tool's deadline passed; its `is_in_doubt` is true.
         """
         invocation, taken = self._begin(call, skipped)
-        return call.finish(await call._run(invocation, taken))
+        return call.finish(await run(call._record, invocation, taken))
 
     def call_sync(self, call: AnyToolCall, /, **skipped: object) -> ToolResult:
         """Run and answer a call as `await run(call)` does, with a sync handler and no deadline.
@@ -198,7 +199,7 @@ class Handlers(Settled, Generic[T]):
         if invocation.is_async:
             invocation.refuse_sync(call)
         _, taken = self._begin(call, skipped)
-        return call.finish(invocation.run_sync(call, call._give_away(), taken))
+        return call.finish(invocation.run_sync(call, call._record.input_for_tool(), taken))
 
     def invocation_of(self, call: AnyToolCall) -> Invocation:
         """Return what runs a call.

@@ -212,7 +212,7 @@ class _Searching(Invocation):
     def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
         """Return the names of the tools that were found, and say so to the model."""
         member = call.selector
-        if call._asked_by is not None:
+        if call._record.requested_by is not None:
             # What an agent in a tool may call is off in the toolset of the plan. Its model was
             # offered the toolset further in, where the search is on.
             while member.is_off and member.inner is not None:

@@ -3,10 +3,9 @@
 A `Saved` is one object of the text and the path to it. Whoever reads takes entries by name and type
 from it and goes into inner ones, so that the path in a message is right without anyone passing it.
 
-A saved plan or session is sealed, so that an edited text is told from the one that was saved. Each
-entry and the whole carry a seal: a digest of their canonical JSON, or with a key an HMAC-SHA256
-(RFC 2104). The whole is checked before anything of it is used; the seals of the entries serve to
-say which call was edited.
+A saved plan or session is sealed, so that an edited text is told from the one that was saved. It
+carries a seal: a digest of its canonical JSON, or with a key an HMAC-SHA256 (RFC 2104). The seal is
+checked before anything of the text is used.
 """
 
 from __future__ import annotations
@@ -282,7 +281,7 @@ def check_saved(saved: Saved, key: bytes | None, binding: str | None, what: str 
     """Make sure that a text is what was saved, and belongs to what it is loaded for.
 
     Raises:
-        PlanError: It does not. Of a text that was edited, it names the calls in which it was.
+        PlanError: It does not.
     """
     written = saved.inner("seal")
     kind = written.get("kind", str)
@@ -296,7 +295,7 @@ def check_saved(saved: Saved, key: bytes | None, binding: str | None, what: str 
     if kind not in (DIGEST, HMAC):
         raise written.wrong("kind", f"{shorten(kind)} is none of the known values")
     if not _fits(saved, written.get("value", str), key):
-        raise _edited(saved, key, what)
+        raise _edited(key, what)
     bound: Any = saved.get("binding", str, None)
     if bound == binding:
         return
@@ -312,18 +311,12 @@ def check_saved(saved: Saved, key: bytes | None, binding: str | None, what: str 
     )
 
 
-def _edited(saved: Saved, key: bytes | None, what: str) -> PlanError:
-    """Name the calls in which a text was edited, as far as their own seals tell."""
-    plan = saved if what == "plan" else saved.inner_or_none("plan")
-    entries = [] if plan is None else list(plan.each("calls"))
-    edited = [e.get("id", str) for e in entries if not _fits(e, e.get("seal", str), key)]
-    if key is not None and len(edited) == len(entries):
-        said = "does not fit this key: it was saved with another one, or was edited"
-    elif edited:
-        calls = ", ".join(repr(each) for each in edited[:10])
-        said = f"was edited after it was saved, in what it says about call {calls}"
-    else:
-        said = "was edited after it was saved: its contents do not match its seal"
+def _edited(key: bytes | None, what: str) -> PlanError:
+    said = "was edited after it was saved: its contents do not match its seal"
+    if key is not None:
+        said = (
+            "does not fit this key: it was saved with another one, or was edited after it was saved"
+        )
     gave = PLAN.gave if what == PLAN.what else SESSION.gave
     return PlanError(
         f"This {what} {said}. What was approved may not be what would run; load the text that "

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from .. import AnyToolCall, ToolRoundPlan
-from .._round.ending import owes_after_hooks
 from .._text.json import shorten
 from ..errors import PlanError, StoreError
 from ._claim_order import ClaimOrder
@@ -137,12 +136,6 @@ class Tree:
         """The row of the call of the turn."""
         return next(row for row in self.rows.values() if row.call == row.root)
 
-    @property
-    def owes_after(self) -> bool:
-        """Whether after-hooks of the hook set that decided have still to see some result."""
-        bodies = [row.parsed_body for row in self.rows.values()]
-        return any("owes_after" in body.inner("record").data | body.data for body in bodies)
-
     def open(self, toolset: Any, record: Mapping[str, Any] | None = None) -> Plan:
         """Make the plan.
 
@@ -157,8 +150,6 @@ class Tree:
             record = self.root.parsed_body.inner("record").data
         version = self.head.version
         stored = {"id": self.head.id, "round": self.head.round, "version": version}
-        if self.owes_after:
-            record = {**record, "owes_after": True}
         data = [each.data() for each in self.entries]
         self.plan = toolset.open_plan({**record, "stored": stored}, data)
         self._mark = {row.call: row.n for row in self.rows.values()}
@@ -250,7 +241,6 @@ class Changes:
             records: What is needed to read each tree of a turn that has no row yet, by its root.
         """
         self.records = records
-        self.owes_after = owes_after_hooks(self.plan)
         grouped: dict[str, list[Mapping[str, Any]]] = {}
         for each in entries:
             grouped.setdefault(each["call"], []).append(each)
@@ -287,9 +277,6 @@ class Changes:
         data = row.parsed_body.data
         if call is not None:
             data |= order.row_data(call)
-        data.pop("owes_after", None)
-        if self.owes_after:
-            data["owes_after"] = True
         for requested in [step["requested"] for each in group for step in _asks(each)]:
             data["requested"] = True
             if self.key is None and "bytes" in requested:

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, Unpack
 
 from .. import (
     AnyToolCall,
-    HookSet,
     ResumeMode,
     Session,
     SuspendTicket,
@@ -320,16 +319,4 @@ def check_begins(claim: OpenClaim) -> None:
         raise MisuseError(
             f"Call {call.id!r} of tool `{call.name}` was started by this claim already. "
             "Use the call that `store.start` gave."
-        )
-
-
-def check_sees(claim: OpenClaim, hooks: object) -> None:
-    """Refuse to go on without hooks that have to see the result of a call within another."""
-    if claim.tree.owes_after and not isinstance(hooks, HookSet):
-        by = claim.tree.rows[claim.call.id].requested_by
-        raise MisuseError(
-            f"The hook set that decided about call {claim.call.id!r} of tool `{claim.call.name}` "
-            f"in conversation {claim.id!r} has after-hooks, which have to see its result before "
-            f"call {by!r} does, which requested it. Pass that hook set as "
-            "`hooks=`, to `store.run` or `store.finish`."
         )

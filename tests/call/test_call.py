@@ -328,9 +328,7 @@ def test_a_validator_that_breaks_is_named() -> None:
         return a
 
     with pytest.raises(ToolInputError, match=r"validator of tool `guarded` raised ZeroDivision"):
-        guarded.__lutum_fn__().free_selector._decode(
-            ToolMetadata(id="c1", name="guarded", arguments='{"a":1}')
-        )
+        call_of(guarded, '{"a":1}')
 
 
 def test_metadata_is_text() -> None:

@@ -29,7 +29,7 @@ from lutum_py.errors import LutumError
 from lutum_py.execution import execute_sync
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
-from tests.private import move
+from tests.private import finish, move
 from tests.races import NOW, SEAMS, Race, Racing, watched
 
 
@@ -37,7 +37,7 @@ from tests.races import NOW, SEAMS, Race, Racing, watched
 def pay(cents: int, tags: list[str] | None = None) -> str:
     """Pay; the receipt has the number of the run."""
     (world,) = NOW
-    world.runs.append(sum(step.kind == "started" for step in world.call._history))
+    world.runs.append(sum(step.kind == "started" for step in world.call._record.history))
     world.reach("tool")
     return f"run {world.runs[-1]}"
 
@@ -81,7 +81,7 @@ class World(Race):
         self.text: str | None = None
         self.detached = False
         self.look()  # what was read before is kept, and must not be shown later
-        self.call._entries = Racing(self.call._entries)
+        self.call._record.entries = Racing(self.call._record.entries)
 
     def look(self) -> list[Any]:
         """Read every view of both plans: they show the same."""
@@ -134,9 +134,9 @@ class World(Race):
 
     def run_checked(self) -> None:
         """Start the call after all checks were made, before whatever happened since."""
-        number = self.call._append_all((move("started"),))
-        self.runs.append(sum(step.kind == "started" for step in self.call._history))
-        self.call._finish(f"run {self.runs[-1]}", number)
+        number = self.call._record.append_all((move("started"),))
+        self.runs.append(sum(step.kind == "started" for step in self.call._record.history))
+        finish(self.call._record, f"run {self.runs[-1]}", number)
 
     def detach(self) -> None:
         self.detached = True
@@ -154,7 +154,7 @@ class World(Race):
 
     def check(self) -> None:
         """The history tells what happened."""
-        steps = self.call._history
+        steps = self.call._record.history
         kinds = [step.kind for step in steps]
         ran = self.runs[self.before :]
         # A tool runs only for a start that is on record, and each start is one run at most.
@@ -203,7 +203,7 @@ class World(Race):
         with suppress(LutumError):
             self.plan.discard()
         # A retry that was checked before the end, and written after it, starts nothing any more.
-        assert not self.call._stage.is_open or kinds[-1] == "retried"
+        assert not self.call._record.stage.is_open or kinds[-1] == "retried"
         with pytest.raises(LutumError):
             self.call.start()
 
@@ -301,7 +301,7 @@ def test_moves_of_two_threads_leave_one_history() -> None:
     try:
         for _ in range(2_000):
             world, ready = World(pick.choice(AT)), Barrier(2)
-            world.call._entries = {**world.call._entries}
+            world.call._record.entries = {**world.call._record.entries}
             first, second = pick.choice([*MOVES]), pick.choice([*MOVES])
             threads = [Thread(target=run, args=(world, each, ready)) for each in (first, second)]
             for each in threads:
@@ -327,7 +327,7 @@ def test_the_race_is_found_if_a_write_checks_nothing() -> None:
             return entry
 
     world = World("new")
-    world.call._entries = Careless(world.call._entries)
+    world.call._record.entries = Careless(world.call._record.entries)
     world.seam, world.times, world.between = "write", 1, world.call.call_sync
     with suppress(LutumError):
         world.call.call_sync()

@@ -357,7 +357,7 @@ def test_an_edited_plan_says_so(lutum: Lutum, tmp_path: Path) -> None:
 def test_arguments_that_nobody_can_read_are_shown(lutum: Lutum, tmp_path: Path) -> None:
     """Where what the model wrote is no JSON, the final arguments stand behind it."""
     data = json.loads(plan_of_all().dump_json())
-    data["turn"]["items"][0]["arguments"] = "{broken"
+    data["round"]["turn"]["items"][0]["arguments"] = "{broken"
     (tmp_path / "plan.json").write_text(json.dumps(data), encoding="utf-8")
     ran = lutum("show", "plan.json")
     assert '  {broken\n  final arguments: {"a":1,"b":0}\n' in ran.out
@@ -376,8 +376,8 @@ def test_who_edited_arguments_is_shown(lutum: Lutum, tmp_path: Path) -> None:
 def test_an_empty_plan_is_shown(lutum: Lutum, tmp_path: Path) -> None:
     """A plan without calls, which nobody saves, is no reason to fail."""
     data = json.loads(plan_of_all().dump_json())
-    empty = {**data, "calls": [], "turn": {**data["turn"], "items": []}}
-    (tmp_path / "plan.json").write_text(json.dumps(empty), encoding="utf-8")
+    data["round"]["turn"]["items"], data["entries"] = [], []
+    (tmp_path / "plan.json").write_text(json.dumps(data), encoding="utf-8")
     assert lutum("show", "plan.json").code == 1
     assert "no calls" in lutum("show", "plan.json", "--html", "-").out
 
@@ -395,16 +395,16 @@ def test_a_fault_of_the_whole_request_stands_on_top(lutum: Lutum, tmp_path: Path
 
 
 def damage(data: dict[str, Any], *, remove: str = "", **changes: Any) -> dict[str, Any]:
-    calls = [{**data["calls"][0], **changes}, *data["calls"][1:]]
-    return {**data, "calls": calls[1:] if remove else calls}
+    entries = [{**data["entries"][0], **changes}, *data["entries"][1:]]
+    return {**data, "entries": entries[1:] if remove else entries}
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"state": "odd"}, "this release does not know"),
-        ({"id": "c9"}, "not a call of the turn"),
-        ({"remove": "c1"}, "not the calls of the turn"),
+        ({"call": "c9"}, "The first entry of call 'c1' is missing"),
+        ({"remove": "c1"}, "The first entry of call 'c1' is missing"),
     ],
 )
 def test_a_damaged_plan_is_refused(

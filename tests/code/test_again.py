@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pydantic_monty
@@ -26,7 +27,7 @@ class Waiting:
     name = "run_program"
 
     def __init__(self, inner: Inner | None) -> None:
-        self._inner = inner
+        self._record = SimpleNamespace(inner=inner)
 
 
 def stepped(

@@ -18,7 +18,7 @@ from lutum_py import ToolRoundPlan, Toolset
 from lutum_py.errors import PlanError, SavedDataError
 from lutum_py.execution import run_sync
 from tests.code.programs import KEY, REPLAY, STATE, planned, result_of
-from tests.round.saved_plans import sealed
+from tests.round.saved_plans import requests, sealed
 
 CODE = """
 said = []
@@ -92,9 +92,9 @@ else:
 
 def test_a_state_is_some_kilobytes_of_the_plan() -> None:
     """Of a small program, as bytes in base64; none of it with `replay`."""
-    state = json.loads(saved())["inner"]["requested"][-1]["bytes"]
+    state = requests(json.loads(saved()))[-1]["bytes"]
     assert 1_000 < len(base64.b64decode(state)) < 10_000
-    assert "bytes" not in json.loads(saved(REPLAY))["inner"]["requested"][-1]
+    assert "bytes" not in requests(json.loads(saved(REPLAY)))[-1]
 
 
 def broken(text: str, draw: random.Random) -> str:

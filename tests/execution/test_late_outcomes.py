@@ -341,7 +341,8 @@ async def test_what_after_hooks_say_about_a_result_is_one_entry() -> None:
     plan = opened("note").apply_hooks_sync(slow.hooks)
     (call,) = plan.pending
     (result,) = await plan.apply_after_hooks(slow.hooks, [call.call_sync()])
-    assert [str(each[3]).split(".")[-1] for each in call._entries[3][4]] == ["shown", "other"]
+    last = call._record.entries[3][4]
+    assert [str(each[3]).split(".")[-1] for each in last] == ["shown", "other"]
     plan.record(result)
     plan.commit(Session())
 
@@ -361,7 +362,7 @@ def test_what_comes_late_while_after_hooks_are_noted_takes_nothing_from_them(
     def growing(call: AnyToolCall) -> int:
         asked.append(call)
         if len(asked) == 2:  # when the verdict is written
-            call._append("late", verdict="success")
+            call._record.append("late", verdict="success")
         return began(call)
 
     monkeypatch.setattr(pipeline, "_tried", growing)

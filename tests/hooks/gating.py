@@ -20,6 +20,7 @@ from lutum_py import (
 )
 from lutum_py.capabilities import ToolCapabilities, ToolEffect, capability_gate
 from lutum_py.typing import ToolFn
+from tests.private import decode
 
 GateAction: TypeAlias = Literal["allow", "suspend", "block"]
 
@@ -36,7 +37,7 @@ def make(*effects: ToolEffect | str, background_safe: bool = False) -> ToolFn[..
 
 def call_of(function: ToolFn[..., str], id: str = "c1", **arguments: Any) -> AnyToolCall:
     metadata = ToolMetadata(id=id, name="act", arguments=json.dumps(arguments))
-    call: AnyToolCall = function.__lutum_fn__().free_selector._decode(metadata)
+    call: AnyToolCall = decode(function.__lutum_fn__().free_selector, metadata).call
     return call
 
 

@@ -72,7 +72,7 @@ def test_a_pass_counts_for_every_call_that_is_as_it_was(kind: str, done: str) ->
     """
     asked = Asked()
     grow: dict[str, Any] = {
-        "started": lambda call: call._append("started"),  # an input model has no function
+        "started": lambda call: call._record.append("started"),  # an input model has no function
         "ended": lambda call: call.complete(ALICE),
         "changed": lambda call: setattr(call, "input", GetUserArgs(user_id="other")),
     }
@@ -315,7 +315,7 @@ def test_a_function_that_runs_an_edited_call_takes_the_edit_in() -> None:
         plan, waits = waiting(AppTools.HookSet(), opened_round)
 
         def run(call: AnyToolCall) -> HookOutcome:
-            call._append("started")  # an input model has no function
+            call._record.append("started")  # an input model has no function
             return call.handled(ALICE)
 
         plan.amend_sync(waits.edit({"user_id": "bob"}), run)
@@ -341,5 +341,5 @@ def test_a_draft_cannot_be_started_once_its_function_has_answered(raises: bool) 
             opened_round.apply_hooks_sync(keep)
         steps = opened_round.tool_calls[0].steps
         with pytest.raises(LifecycleError, match=r"draft.*`plan\.pending`"):
-            kept[0]._append("started")
+            kept[0]._record.append("started")
         assert opened_round.tool_calls[0].steps == steps

@@ -23,7 +23,7 @@ from lutum_py.execution import execute_sync, run, run_sync
 from lutum_py.otel import ToolTracer
 from tests.inner_tools import Asked, Asking, asks, let_pass, opened
 from tests.profiles import scaled
-from tests.round.saved_plans import sealed
+from tests.round.saved_plans import requests, sealed
 from tests.round.test_inner_laws import SMALL
 
 from .recorded_spans import Recorded, recording
@@ -234,7 +234,7 @@ def test_where_nobody_listens_nothing_is_saved(
         monkeypatch.setitem(sys.modules, "opentelemetry", None)
     plan = opened(asks([("pay", {"cents": 2})]), toolset=Asking)
     run_sync(plan, hooks=let_pass, around=ToolTracer().span)
-    (ask,) = json.loads(plan.dump_json())["inner"]["requested"]
+    (ask,) = requests(json.loads(plan.dump_json()))
     assert "trace" not in ask
 
 
@@ -242,7 +242,7 @@ def test_where_nobody_listens_nothing_is_saved(
 def test_a_saved_span_that_is_none_is_passed_over(recorded: Recorded, trace: str) -> None:
     """Where the text that was saved names no span, the current one is the parent."""
     data = json.loads(left(recorded))
-    for ask in data["inner"]["requested"]:
+    for ask in requests(data):
         ask["trace"] = trace
     plan = Asking.load_plan(json.dumps(sealed(data)))
     recorded.exporter.clear()

@@ -77,7 +77,13 @@ def loaded(data: Any, toolset: type[Toolset] = Shop, **options: Any) -> ToolRoun
 
 
 def entry(data: dict[str, Any], call_id: str) -> dict[str, Any]:
-    return next(each for each in data["calls"] if each["id"] == call_id)
+    """What happened to one call, in saved data."""
+    return next(each for each in data["entries"] if each["call"] == call_id)
+
+
+def about(data: dict[str, Any], call_id: str) -> dict[str, Any]:
+    """What the round says of one call, in saved data."""
+    return next(each for each in data["round"]["calls"] if each["id"] == call_id)
 
 
 def step(data: dict[str, Any], call_id: str, *kinds: str) -> dict[str, Any]:
@@ -85,6 +91,12 @@ def step(data: dict[str, Any], call_id: str, *kinds: str) -> dict[str, Any]:
     steps = entry(data, call_id)["steps"]
     found: dict[str, Any] = next(each for each in reversed(steps) if each["kind"] in kinds)
     return found
+
+
+def requests(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """What calls requested, each time that one did, in saved data."""
+    steps = [step for each in data["entries"] for step in each["steps"]]
+    return [each["requested"] for each in steps if each["kind"] == "requested"]
 
 
 def arguments(data: dict[str, Any], call_id: str) -> Any:
@@ -107,10 +119,6 @@ def sealed(data: dict[str, Any], key: bytes | None = None) -> dict[str, Any]:
         made = hashlib.sha256(text) if key is None else hmac.new(key, text, hashlib.sha256)
         return made.hexdigest()
 
-    calls = data.get("calls")
-    for call in calls if isinstance(calls, list) else []:
-        if isinstance(call, dict):
-            call["seal"] = seal(call)
     kind = "sha256" if key is None else "hmac-sha256"
     data["seal"] = {"kind": kind, "value": seal(data)}
     return data

@@ -112,7 +112,7 @@ def test_what_happens_to_a_call_while_it_is_dumped_is_refused_or_in_the_text(doe
             with at_line(number, acts):
                 text = plan.dump_json()
         except PlanError:  # it was not told, and is as it was
-            assert plan._state._closed_by is None
+            assert plan._state.closed_by is None
             found["untold"] += 1
             plan.discard()
             continue

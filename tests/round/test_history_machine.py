@@ -44,7 +44,7 @@ from lutum_py.errors import LifecycleError, LutumError
 from lutum_py.execution import execute_sync
 from lutum_py.testing import ScriptedModel
 from lutum_py.typing import CallStep
-from tests.private import BaseCall, RoundState, SortedCalls, as_plan, move
+from tests.private import CallRecord, RoundState, ToolRoundPlan, move
 from tests.profiles import scaled
 
 RAN: list[tuple[str, int]] = []
@@ -215,7 +215,7 @@ class Machine(RuleBasedStateMachine):
     @property
     def all(self) -> dict[str, Any]:
         """The calls, by id."""
-        return {call.id: call for call in self.plan._state._all()}
+        return {call.id: call.call for call in self.plan._state.decoded}
 
     def teardown(self) -> None:
         end = len(RAN) % 3
@@ -239,14 +239,14 @@ class Machine(RuleBasedStateMachine):
 
     def move(self, act: Callable[[], Any], *, entries: int = 1) -> Any:
         """Do one thing; what is refused has written nothing but that it came too late."""
-        before = {id: len(call._entries) for id, call in self.all.items()}
+        before = {id: len(call._record.entries) for id, call in self.all.items()}
         made: Any = None
         try:
             made = act()
         except LutumError as error:
             made = error
         for id, number in before.items():
-            history = self.all[id]._entries
+            history = self.all[id]._record.entries
             added = [history[at] for at in range(number, len(history))]
             added = [entry for entry in added if not is_found_change(entry)]
             assert len(added) <= entries, (id, added)
@@ -405,7 +405,7 @@ class Machine(RuleBasedStateMachine):
         text = self.plan.dump_json()
         rows, seen = self.plan.calls, self.plan
         self.plan = Desk.load_plan(text)
-        self.twin = as_plan(SortedCalls(self.plan._state, Desk))
+        self.twin = ToolRoundPlan(self.plan._state)
         for old, new in zip(rows, self.plan.calls, strict=True):
             told = [step for step in old.steps if step.kind != "moved"]
             more = [step.kind for step in new.steps[len(told) :]]
@@ -431,7 +431,7 @@ class Machine(RuleBasedStateMachine):
         def state(id: str) -> str:
             return told[id].state(state)
 
-        is_open = plan._state._closed_by is None
+        is_open = plan._state.closed_by is None
         lists = {
             "pending": [call.id for call in plan.pending],
             "in_doubt": [call.id for call in plan.in_doubt],
@@ -462,10 +462,10 @@ class Machine(RuleBasedStateMachine):
             runs = [number for of, number in RAN if of == id]
             assert len({*runs}) == len(runs), id
             assert all(number <= kinds.count("started") for number in runs), id
-            for at, step in enumerate(self.all[id]._history):
+            for at, step in enumerate(self.all[id]._record.history):
                 if step.kind == "ended" and isinstance(step.detail, ToolResult):
                     said = str(step.detail.output).rpartition(" run ")
-                    before = [each.kind for each in self.all[id]._history[:at]]
+                    before = [each.kind for each in self.all[id]._record.history[:at]]
                     starts = before.count("started")
                     assert said[0] == "" or int(said[2]) == starts, "a result of another run"
         if is_open:
@@ -496,41 +496,41 @@ TestOneHistory.settings = settings(max_examples=scaled(80), stateful_step_count=
 
 def drop_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     """A decision does what it says, and is not kept."""
-    append = BaseCall._append_all
+    append = CallRecord.append_all
 
     def forgetful(self: Any, moves: Any, *given: Any) -> Any:
         number = append(self, moves, *given)
-        if number is not None and moves[0][0] == "decided" and self._review is None:
-            *led_to, _ = self._entries[number]
-            self._entries[number] = (*led_to, moves[1:] or (move("reviewed", phase="gate"),))
+        if number is not None and moves[0][0] == "decided" and self.review is None:
+            *led_to, _ = self.entries[number]
+            self.entries[number] = (*led_to, moves[1:] or (move("reviewed", phase="gate"),))
             self._flat = None
         return number
 
-    monkeypatch.setattr(BaseCall, "_append_all", forgetful)
+    monkeypatch.setattr(CallRecord, "append_all", forgetful)
 
 
 def accept_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """The outcome of a run that is over ends the next one."""
-    append = BaseCall._append_all
+    append = CallRecord.append_all
 
     def accepting(self: Any, moves: Any, since: int | None = None, run: object = None) -> Any:
         return append(self, moves, since)
 
-    monkeypatch.setattr(BaseCall, "_append_all", accepting)
+    monkeypatch.setattr(CallRecord, "append_all", accepting)
 
 
 def forget_inner(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lists count as long as the histories of the turn's own calls are no longer."""
-    read: Any = RoundState._sorted.fget  # type: ignore[attr-defined]
+    read: Any = RoundState.lists.fget  # type: ignore[attr-defined]
     kept: dict[RoundState, tuple[int, Any]] = {}
 
     def kept_lists(self: RoundState) -> Any:
-        length = sum(len(call._entries) for call in self._calls)
+        length = sum(len(call.entries) for call in self.calls)
         if kept.get(self, (0,))[0] != length:
             kept[self] = (length, read(self))
         return kept[self][1]
 
-    monkeypatch.setattr(RoundState, "_sorted", property(kept_lists))
+    monkeypatch.setattr(RoundState, "lists", property(kept_lists))
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ from lutum_py.tools import ResultCap
 from lutum_py.typing import CallEvent, CallGate, Inner
 from tests.cases import over
 from tests.inner_tools import Asking, Desk, asks, let_pass, note, opened, states, step, steps
+from tests.private import finish
 
 
 class Nothing(BaseModel):
@@ -865,7 +866,7 @@ def test_a_late_outcome_of_another_try_leaves_a_call_that_waits_as_it_is() -> No
         return []
 
     with pytest.raises(LifecycleError, match="is over"):
-        call._finish(call.apply(meanwhile), 1)
+        finish(call._record, call.apply(meanwhile), 1)
     assert waits == ["awaiting"]
     assert [each.kind for each in call.steps][-2:] == ["requested", "late"]
     plan = Desk.load_plan(plan.dump_json())

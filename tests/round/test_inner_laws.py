@@ -16,7 +16,7 @@ from lutum_py.execution import execute_sync
 from lutum_py.testing import ScriptedModel
 from tests.inner_tools import Asked, Asking, Desk, asks, let_pass, note, opened, step
 from tests.profiles import scaled
-from tests.round.saved_plans import at, leaves, sealed
+from tests.round.saved_plans import at, leaves, requests, sealed
 
 LISTS = ("pending", "in_doubt", "awaiting", "unreviewed")
 STATUS = {"awaiting": CallStatus.SUSPENDED, "unreviewed": CallStatus.NEW, "suspended": "suspended"}
@@ -194,11 +194,11 @@ def test_what_was_left_is_there_in_another_process() -> None:
         plan = KEEPS.load_plan(plan.dump_json(key=KEY), key=KEY)
         step(plan)
     text = plan.dump_json(key=KEY)
-    assert "session" not in json.loads(text)["inner"]["requested"][-1]
+    assert "session" not in requests(json.loads(text))[-1]
     plan = KEEPS.load_plan(text, key=KEY)
     assert plan.finished[0].output.endswith(" 3")
     plan.discard()
-    assert "inner" not in json.loads(opened(("keeps", {}), toolset=KEEPS).dump_json())
+    assert not requests(json.loads(opened(("keeps", {}), toolset=KEEPS).dump_json()))
 
 
 def test_bytes_need_a_key() -> None:
@@ -232,25 +232,25 @@ def test_no_edit_of_a_saved_plan_breaks_a_loader(data: st.DataObject, change: An
     plan.discard()
 
 
+ASKED = ("entries", 0, "steps", 2, "requested")
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("inner", "more"), 1),
-        (("inner", "calls", 0, "more"), 1),
-        (("inner", "requested", 0, "more"), 1),
-        (("inner", "calls", 0, "id"), "c1"),
-        (("inner", "requested", 0, "ids"), []),
-        (("inner", "requested", 0, "ids"), ["c1"]),
-        (("inner", "requested", 0, "ids"), ["c1/1", "c1/1"]),
-        (("inner", "requested", 0, "call"), "c9"),
-        (("inner", "requested", 0, "bytes"), "?"),
-        (("inner", "requested", 0, "turn", "items", 0, "name"), "pay"),
-        (("inner", "requested"), None),
-        (("calls", 1, "steps", 0, "by"), None),
-        (("calls", 0, "steps", 0, "by"), "c1"),
-        (("calls", 0, "steps", 2, "kind"), "abandoned"),
-        (("calls", 0, "steps", 1, "kind"), "requested"),
-        (("inner", "requested", 0, "turn"), "gone"),
+        ((*ASKED, "more"), 1),
+        ((*ASKED, "calls", 0, "more"), 1),
+        ((*ASKED, "calls", 0, "id"), "c1"),
+        ((*ASKED, "calls"), []),
+        ((*ASKED, "calls", 1), "first"),
+        ((*ASKED, "bytes"), "?"),
+        ((*ASKED, "turn", "items", 0, "name"), "pay"),
+        (ASKED, None),
+        (("entries", 1, "steps", 0, "by"), None),
+        (("entries", 0, "steps", 0, "by"), "c1"),
+        (("entries", 0, "steps", 2, "kind"), "abandoned"),
+        (("entries", 0, "steps", 1, "kind"), "requested"),
+        ((*ASKED, "turn"), "gone"),
     ],
 )
 def test_what_a_saved_plan_cannot_say_of_calls_within_is_refused(path: Any, value: Any) -> None:
@@ -259,6 +259,8 @@ def test_what_a_saved_plan_cannot_say_of_calls_within_is_refused(path: Any, valu
     holder = at(data, path[:-1])
     if value == "gone":
         del holder[path[-1]]
+    elif value == "first":
+        holder.insert(path[-1], holder[0])
     else:
         holder[path[-1]] = value
     with pytest.raises(PlanError):
@@ -273,7 +275,7 @@ def test_a_step_that_asks_for_nothing_is_no_step_of_a_saved_plan() -> None:
     with pytest.raises(ValueError, match="no"):
         plan.pending[0].call_sync()
     data = json.loads(plan.dump_json(key=KEY))
-    assert data["calls"][0]["steps"][-1]["kind"] == "abandoned"
-    data["calls"][0]["steps"][-1]["kind"] = "requested"
-    with pytest.raises(PlanError, match="what it requested is missing"):
+    assert data["entries"][0]["steps"][-1]["kind"] == "abandoned"
+    data["entries"][0]["steps"][-1]["kind"] = "requested"
+    with pytest.raises(PlanError, match="requested: it is missing"):
         Desk.load_plan(json.dumps(sealed(data, KEY)), key=KEY)

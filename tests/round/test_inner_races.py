@@ -62,8 +62,8 @@ class World(Race):
         for step in STEPS[: STEPS.index(at)]:
             getattr(self, f"to_{step}")()
         self.look()
-        for each in plan._state._all():
-            each._entries = Racing(each._entries)
+        for each in plan._state.all_calls():
+            each.entries = Racing(each.entries)
 
     # From each place to the next one.
 
@@ -89,7 +89,7 @@ class World(Race):
 
     def inner(self) -> Any:
         """The first call within."""
-        found = [each for each in self.plan._state._all() if each.id == "c1/1"]
+        found = [each for each in self.plan._state.all_calls() if each.id == "c1/1"]
         return found[0]
 
     def look(self) -> Any:
@@ -105,8 +105,8 @@ class World(Race):
             lists["rejected"] = [each.metadata.id for each in plan.rejected]
             found = sorted((id, name) for name, ids in lists.items() for id in ids)
             assert found == sorted((id, state) for id, (state, _) in rows.items())
-            for call in plan._state._all():
-                for each in call._asked_for():
+            for call in plan._state.all_calls():
+                for each in call.requested_calls():
                     assert each.id in rows, "what was requested is in no view"
             seen.append((rows, lists, plan.is_settled))
         assert seen[0] == seen[1]
@@ -115,15 +115,15 @@ class World(Race):
     def check(self) -> None:
         """The histories tell what happened."""
         self.look()
-        for call in self.plan._state._all():
-            kinds = [step.kind for step in call._history]
+        for call in self.plan._state.all_calls():
+            kinds = [step.kind for step in call.history]
             between = [k for k in kinds if k in ("started", "retried", "decided", "requested")]
             assert all(a != b or a != "started" for a, b in pairwise(between)), call.id
             ends = [kind for kind in kinds if kind in ("ended", "retried")]
             assert all(a != b or a != "ended" for a, b in pairwise(ends)), call.id
         starts = [step for step in self.plan.steps if step.kind == "started" and step.tool == "pay"]
         assert len(self.paid) <= len(starts)
-        is_closed = self.plan._state._closed_by is not None
+        is_closed = self.plan._state.closed_by is not None
         if isinstance(self.raised, LutumError) and not isinstance(self.raised, RoundClosedError):
             assert not is_closed or self.results is not None or self.text is not None, (
                 f"the round is lost: {self.raised}"
@@ -142,8 +142,8 @@ class World(Race):
             loaded.discard()
         with suppress(LutumError):
             self.plan.discard()
-        for call in self.plan._state._all():
-            assert not call._stage.is_open or call._history[-1].kind == "retried"
+        for call in self.plan._state.all_calls():
+            assert not call.stage.is_open or call.history[-1].kind == "retried"
 
     # Moves.
 
@@ -178,7 +178,7 @@ class World(Race):
 STEPS: Final = ("asked", "unreviewed", "waiting", "decided", "running")
 MOVES: Final[dict[str, Callable[[World], object]]] = {
     "request": lambda w: w.plan.record(w.asking),
-    "request, checked before": lambda w: ask(w.plan, w.asking),
+    "request, checked before": lambda w: ask(w.plan._state, w.asking),
     "hooks": World.to_unreviewed,
     "block": World.block,
     "approve": lambda w: w.plan.resume(w.plan.suspended[0].approve()),

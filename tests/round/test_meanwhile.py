@@ -128,8 +128,8 @@ def test_two_threads_that_suspend_a_call_record_it_once(monkeypatch: pytest.Monk
         (call,) = plan.pending
         call.start()
         waiting = call.suspend(SuspendTicket())
-        kind: Any = type(plan)
-        found, append, done = kind._open_call, type(call)._append_all, list[bool]()
+        kind: Any = type(plan._state)
+        found, append, done = kind.open_call, type(call._record).append_all, list[bool]()
 
         def meanwhile(done: list[bool] = done, plan: Any = plan, waiting: Any = waiting) -> None:
             if not done:
@@ -147,9 +147,9 @@ def test_two_threads_that_suspend_a_call_record_it_once(monkeypatch: pytest.Monk
 
         with monkeypatch.context() as patch:
             if late:
-                patch.setattr(type(call), "_append_all", beaten_later)
+                patch.setattr(type(call._record), "append_all", beaten_later)
             else:
-                patch.setattr(kind, "_open_call", beaten)
+                patch.setattr(kind, "open_call", beaten)
             with pytest.raises(LifecycleError, match="not pending") if late else nullcontext():
                 plan.suspend(waiting)
         assert [step.kind for step in call.steps].count("recorded") == 1

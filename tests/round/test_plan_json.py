@@ -31,7 +31,7 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.errors import HookError, LifecycleError, PlanError, ResumeError, RoundClosedError
-from tests.round.saved_plans import arguments, dumped, entry, loaded, planned, step
+from tests.round.saved_plans import about, arguments, dumped, entry, loaded, planned, step
 from tests.round_tools import (
     CHARGE,
     Receipt,
@@ -149,14 +149,14 @@ def test_both_proposed_and_effective_arguments_are_kept() -> None:
     """The text has what the model sent and what would run, each schema's digest, and a version."""
     data = dumped()
     assert (data["format"], data["version"]) == ("lutum_py.plan", 1)
-    proposed = {item["id"]: item["arguments"] for item in data["turn"]["items"]}
+    proposed = {each["id"]: each["arguments"] for each in data["round"]["turn"]["items"]}
     assert proposed["c2"] == '{"a":2,"b":0}'
     kinds = [each["kind"] for each in entry(data, "c2")["steps"]]
     assert kinds == ["proposed", "reviewed", "changed"]
     assert step(data, "c2", "proposed")["arguments"] == {"a": 2, "b": 0}
     assert arguments(data, "c2") == {"a": 2, "b": 7}
-    assert entry(data, "c2")["schema_digest"] == add.definition.digest
-    assert entry(data, "p")["digest"].startswith("sha256:")
+    assert about(data, "c2")["schema_digest"] == add.definition.digest
+    assert data["digests"]["p"].startswith("sha256:")
     assert data["seal"]["kind"] == "sha256"
     assert dumped(key=b"k")["seal"]["kind"] == "hmac-sha256"
 
@@ -165,7 +165,7 @@ def test_neither_text_nor_digest_names_a_module() -> None:
     """The same toolset under another module's name loads the plan, and the text names none."""
     text = planned().dump_json()
     assert "round_tools" not in text
-    assert "lutum_py." not in text.replace("lutum_py.plan", "")
+    assert "lutum_py." not in text.replace("lutum_py.plan", "").replace("lutum_py.round", "")
     Elsewhere = a_toolset("Elsewhere", members(), "moved")
     close(loaded(text, Elsewhere))
     digests = {selector.name: selector.definition.digest for selector in Shop}

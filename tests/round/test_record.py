@@ -289,7 +289,7 @@ def test_that_a_hook_was_asked_names_the_hook(phase: str, key: Any) -> None:
     """A text that is sealed but does not say which hook was asked is told by its place."""
     data = json.loads(full_plan().dump_json())
     call_id = {"before": "c2", "after": "c1"}[phase]
-    steps = next(each for each in data["calls"] if each["id"] == call_id)["steps"]
+    steps = next(each for each in data["entries"] if each["call"] == call_id)["steps"]
     place = next(i for i, each in enumerate(steps) if each.get("phase") == phase)
     assert steps[place]["key"] == f"full_plan.<locals>.{'once' if phase == 'before' else 'after'}"
     steps[place]["key"] = key
@@ -306,7 +306,7 @@ def test_a_call_that_runs_is_left_by_the_dump() -> None:
     call = plan.pending[0]
     call.start()
     text = plan.dump_json()
-    assert [each["kind"] for each in json.loads(text)["calls"][0]["steps"]] == [
+    assert [each["kind"] for each in json.loads(text)["entries"][0]["steps"]] == [
         "proposed",
         "started",
         "abandoned",
@@ -323,9 +323,9 @@ def test_a_call_that_runs_is_left_by_the_dump() -> None:
 def test_times_in_text_sort_as_they_came() -> None:
     """Each step has its time, in UTC and always to the microsecond: texts sort as times do."""
     seen = 0
-    for entry in json.loads(full_plan().dump_json())["calls"]:
+    for entry in json.loads(full_plan().dump_json())["entries"]:
         times = [each["at"] for each in entry["steps"]]
-        assert times == sorted(times), entry["id"]
+        assert times == sorted(times), entry["call"]
         for each in times:
             assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", each)
         seen += len(times)

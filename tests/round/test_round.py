@@ -241,7 +241,7 @@ def test_of_two_threads_one_ends_a_round(end: str) -> None:
                 others.pop()()
             return super().setdefault(name, default)
 
-    plan._state._round.__dict__ = First(vars(plan._state._round))
+    plan._state.call_round.__dict__ = First(vars(plan._state.call_round))
     with pytest.raises(RoundClosedError, match="already committed"):
         ENDS[end](plan)
     assert len(session.transcript) == 2
@@ -250,7 +250,7 @@ def test_of_two_threads_one_ends_a_round(end: str) -> None:
 def test_a_round_that_was_never_made_is_dropped_in_silence() -> None:
     """Who makes one by hand is told so by the class, and nothing is said of it once more."""
     make: Any = ToolRound
-    with pytest.raises(TypeError, match="missing 2 required positional arguments"):
+    with pytest.raises(TypeError, match="missing 3 required positional arguments"):
         make()
     gc.collect()
 

@@ -83,7 +83,7 @@ def test_a_leaf_under_a_new_seal_approves_nothing_else() -> None:
 
 def test_all_changes_of_an_edit_are_steps() -> None:
     """What a person changed and what a hook made of it are steps of their own, in this order."""
-    steps = json.loads(SAVED)["calls"][1]["steps"]
+    steps = json.loads(SAVED)["entries"][1]["steps"]
     kinds = [(each["kind"], each.get("phase"), each.get("by")) for each in steps]
     assert kinds[3:] == [
         ("decided", None, "bob"),
@@ -118,7 +118,7 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         r"steps\[4\]\.arguments: it is not an object",
     ),
     "arguments of the person": (
-        lambda data: data["calls"][1]["steps"][4].update(arguments="x"),
+        lambda data: data["entries"][1]["steps"][4].update(arguments="x"),
         r"steps\[4\]\.arguments: it is not an object",
     ),
 }

@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from lutum_py import ToolDef, ToolMetadata, tool_fn
 from lutum_py.errors import InvalidArgumentsError, ToolInputError
 from tests.declared import spec_of
+from tests.private import decode
 
 SECRET = "hunter2"
 
@@ -62,7 +63,7 @@ def decoded(declared: Any, value: Any, *, redact: bool) -> Any:
     selector = spec_of(declared).free_selector
     arguments = json.dumps({"password": value})
     metadata = ToolMetadata(id="c1", name=selector.name, arguments=arguments)
-    return selector._decode(metadata, redact=redact)
+    return decode(selector, metadata, redact=redact).call
 
 
 @pytest.mark.parametrize("declared", [quoting, assuring, inventing, by_schema])

@@ -58,12 +58,12 @@ def test_no_part_can_be_put_in_the_place_of_another(part: str, key: bytes | None
 
 
 @pytest.mark.parametrize("key", [None, b"k"])
-def test_a_call_that_was_edited_is_named(key: bytes | None) -> None:
-    """Of an edited text the error says which call it is about, as that of a plan does."""
+def test_an_edited_plan_within_is_refused(key: bytes | None) -> None:
+    """The error says what saved the text that should be loaded."""
     calls = (("c1", "add", {"a": 1}), ("c2", "add", {"a": 2}))
     data = json.loads(Shop.dump_session(talk(), opened(*calls).plan(), key=key))
-    data["plan"]["calls"][1]["steps"][0]["arguments"]["a"] = 9
-    with pytest.raises(PlanError, match=r"session was edited .* call 'c2'.*`dump_session\(\)`"):
+    data["plan"]["entries"][1]["steps"][0]["arguments"]["a"] = 9
+    with pytest.raises(PlanError, match=r"session .* edited after .*`dump_session\(\)`"):
         Shop.load_session(json.dumps(data), key=key)
 
 
