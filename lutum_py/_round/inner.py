@@ -23,7 +23,7 @@ from time import time
 from typing import Any, Final, NamedTuple
 
 from .._call.base_call import CallRecord
-from .._call.call import Hooks
+from .._call.call import AnyToolCall, Hooks
 from .._call.call_state import DecodedCall, decode, decoded_calls
 from .._call.deciding import HookGenerator
 from .._call.history import (
