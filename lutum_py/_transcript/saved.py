@@ -15,9 +15,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, TypeVar, cast, get_args
 
-from pydantic_core import from_json
-
-from .._text.json import JsonObject, canonical_json, is_object, refuse_constant, shorten
+from .._text.json import JsonObject, canonical_json, is_object, read_json, shorten
 from ..errors import InvalidValueError, MisuseError, PlanError, SavedDataError, TranscriptError
 
 K = TypeVar("K")
@@ -80,8 +78,8 @@ def open_saved(text: str | bytes, form: Form) -> Saved:
             f"{form.gave} gave, as str or bytes."
         )
     try:
-        data = _parse(text)
-    except (ValueError, RecursionError) as reason:
+        data = read_json(text)
+    except ValueError as reason:
         raise error(f"This is not a saved {what}: it is not JSON ({reason}).") from None
     return saved_in(data, form)
 
@@ -111,18 +109,6 @@ def saved_in(data: object, form: Form) -> Saved:
             f"{form.version}. Load it with the release that saved it."
         )
     return saved
-
-
-def _parse(text: str | bytes) -> Any:
-    """Parse JSON text; what the fast parser refuses, such as lone surrogates, the slow one reads.
-
-    Raises:
-        ValueError: It is not JSON.
-    """
-    try:
-        return from_json(text, allow_inf_nan=False)
-    except (TypeError, ValueError):
-        return json.loads(text, parse_constant=refuse_constant)
 
 
 # `Damaged data at $.calls[2].ticket.id: expected str, got 3.` pydantic would check a model of the
@@ -180,8 +166,8 @@ class Saved:
         """Return an entry that is JSON text itself; any text a tool gave is taken back."""
         text = self.get(key, str)
         try:
-            _parse(text)
-        except (ValueError, RecursionError) as reason:
+            read_json(text)
+        except ValueError as reason:
             raise self.wrong(key, f"expected JSON text, got {shorten(text)} ({reason})") from None
         return text
 
