@@ -20,7 +20,8 @@ from ..errors import InvalidValueError, MisuseError, PlanError, SavedDataError, 
 
 K = TypeVar("K")
 _MISSING: Any = object()
-_LIST: type[list[object]] = list
+LIST: type[list[object]] = list
+"""The type of an entry that is a list."""
 OBJECT: type[JsonObject] = dict
 """The type of an entry that is an object."""
 
@@ -91,7 +92,7 @@ def saved_in(data: object, form: Form) -> Saved:
         SavedDataError: It is of another form, or of an unknown version.
     """
     error, what = form.error, form.what
-    if not isinstance(data, dict):
+    if not is_object(data):
         raise error(
             f"This is not a saved {what}: it is {shorten(data)}. Load what {form.gave} gave."
         )
@@ -182,13 +183,13 @@ class Saved:
 
     def each(self, key: str, *, optional: bool = False) -> Iterator[Saved]:
         """Go through a list of objects, which may be missing only if that is said."""
-        entries: list[object] = self.get(key, _LIST, [] if optional else _MISSING)
+        entries: list[object] = self.get(key, LIST, [] if optional else _MISSING)
         for index, entry in enumerate(entries):
             yield Saved(entry, key, self._error, self, index)
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of texts."""
-        texts: list[object] = self.get(key, _LIST)
+        texts: list[object] = self.get(key, LIST)
         if not all(isinstance(entry, str) for entry in texts):
             raise self.wrong(key, "expected texts only")
         return tuple(cast("list[str]", texts))
