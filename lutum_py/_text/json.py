@@ -234,7 +234,7 @@ def _read_slowly(text: str | bytes, error: Exception) -> Any:
 
     try:
         return json.loads(text, parse_constant=refuse_constant)
-    except (ValueError, RecursionError):
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
         raise ValueError(str(error)) from None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 from urllib.parse import unquote_to_bytes
 
 from pydantic import BaseModel
@@ -487,12 +487,13 @@ def readers_of(where: str, readers: object) -> tuple[str, ...]:
     Raises:
         MisuseError: They are not texts.
     """
+    given: Any = readers
     is_many = isinstance(readers, Iterable) and not isinstance(readers, str | bytes)
-    names = list(cast("Iterable[object]", readers)) if is_many else [None]
-    texts = {sendable(name) for name in names if isinstance(name, str)}
-    if not all(isinstance(name, str) for name in names):
-        raise MisuseError.of_field(where, "readers", "a list of texts", readers)
-    return tuple(sorted(texts))
+    names: list[object] = list(given) if is_many else [None]
+    texts = [sendable(name) for name in names if isinstance(name, str)]
+    if len(texts) < len(names):
+        raise MisuseError.of_field(where, "readers", "a list of texts", given)
+    return tuple(sorted({*texts}))
 
 
 def check_labels(where: str, labels: object) -> None:

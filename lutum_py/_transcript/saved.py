@@ -14,14 +14,13 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, TypeVar, cast, get_args
 
-from pydantic_core import from_json
-
-from .._text.json import JsonObject, canonical_json, is_object, refuse_constant, shorten
+from .._text.json import JsonObject, canonical_json, is_object, read_json, shorten
 from ..errors import InvalidValueError, MisuseError, PlanError, SavedDataError, TranscriptError
 
 K = TypeVar("K")
 _MISSING: Any = object()
-_LIST: type[list[object]] = list
+LIST: type[list[object]] = list
+"""The type of an entry that is a list."""
 OBJECT: type[JsonObject] = dict
 """The type of an entry that is an object."""
 
@@ -78,8 +77,8 @@ def open_saved(text: str | bytes, form: Form) -> Saved:
             f"{form.gave} gave, as str or bytes."
         )
     try:
-        data = _parse(text)
-    except (ValueError, RecursionError) as reason:
+        data = read_json(text)
+    except ValueError as reason:
         raise error(f"This is not a saved {what}: it is not JSON ({reason}).") from None
     return saved_in(data, form)
 
@@ -91,7 +90,7 @@ def saved_in(data: object, form: Form) -> Saved:
         SavedDataError: It is of another form, or of an unknown version.
     """
     error, what = form.error, form.what
-    if not isinstance(data, dict):
+    if not is_object(data):
         raise error(
             f"This is not a saved {what}: it is {shorten(data)}. Load what {form.gave} gave."
         )
@@ -109,18 +108,6 @@ def saved_in(data: object, form: Form) -> Saved:
             f"{form.version}. Load it with the release that saved it."
         )
     return saved
-
-
-def _parse(text: str | bytes) -> Any:
-    """Parse JSON text; what the fast parser refuses, such as lone surrogates, the slow one reads.
-
-    Raises:
-        ValueError: It is not JSON.
-    """
-    try:
-        return from_json(text, allow_inf_nan=False)
-    except (TypeError, ValueError):
-        return json.loads(text, parse_constant=refuse_constant)
 
 
 # `Damaged data at $.calls[2].ticket.id: expected str, got 3.` pydantic would check a model of the
@@ -178,8 +165,8 @@ class Saved:
         """Return an entry that is JSON text itself; any text a tool gave is taken back."""
         text = self.get(key, str)
         try:
-            _parse(text)
-        except (ValueError, RecursionError) as reason:
+            read_json(text)
+        except ValueError as reason:
             raise self.wrong(key, f"expected JSON text, got {shorten(text)} ({reason})") from None
         return text
 
@@ -194,13 +181,13 @@ class Saved:
 
     def each(self, key: str, *, optional: bool = False) -> Iterator[Saved]:
         """Go through a list of objects, which may be missing only if that is said."""
-        entries: list[object] = self.get(key, _LIST, [] if optional else _MISSING)
+        entries: list[object] = self.get(key, LIST, [] if optional else _MISSING)
         for index, entry in enumerate(entries):
             yield Saved(entry, key, self._error, self, index)
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of texts."""
-        texts: list[object] = self.get(key, _LIST)
+        texts: list[object] = self.get(key, LIST)
         if not all(isinstance(entry, str) for entry in texts):
             raise self.wrong(key, "expected texts only")
         return tuple(cast("list[str]", texts))

@@ -34,7 +34,7 @@ from .assistant import (
 from .message import Message, dump_message, load_message
 from .request import TranscriptItem
 from .result import ToolResult, dump_result, load_result, make_result
-from .saved import TRANSCRIPT, Saved, dump_saved, open_saved, saved_in
+from .saved import LIST, TRANSCRIPT, Saved, dump_saved, open_saved, saved_in
 
 if TYPE_CHECKING:
     from .check import TranscriptFault
@@ -175,7 +175,7 @@ def repair(value: object) -> tuple[dict[str, Any], list[TranscriptFault]]:
 def _loaded(value: object) -> tuple[JsonObject, list[TranscriptItem | TranscriptError]]:
     """Load each item of a transcript, or put the error that reading it raised in its place."""
     saved = saved_in(value, TRANSCRIPT)
-    entries: list[object] = saved.get("items", list)
+    entries = saved.get("items", LIST)
     loaded: list[TranscriptItem | TranscriptError] = []
     for at, entry in enumerate(entries):
         try:

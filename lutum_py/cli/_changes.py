@@ -21,7 +21,7 @@ _Part: TypeAlias = dict[str, Any]
 """A schema whose reference has been followed."""
 Effect: TypeAlias = Literal["breaking", "unclassified", "compatible"]
 
-_BAD: Final[tuple[Effect, ...]] = ("breaking", "unclassified")
+_WORST_FIRST: Final[tuple[Effect, ...]] = ("breaking", "unclassified", "compatible")
 _REMARKS: Final = {"title", "description", "default", "examples", "deprecated", "$comment"}
 _NOTES: Final = _REMARKS | {"$defs", "definitions", "$schema"}
 """Keywords that refuse no value."""
@@ -66,8 +66,8 @@ def tool_digest(input_schema: dict[str, Any], name: str = "") -> str:
 
 def worst_of(changes: Iterable[FieldChange]) -> Effect:
     """Return the worst effect of some changes."""
-    effects = {change.effect for change in changes}
-    return next((effect for effect in _BAD if effect in effects), "compatible")
+    effects: list[Effect] = ["compatible", *(change.effect for change in changes)]
+    return min(effects, key=_WORST_FIRST.index)
 
 
 def changes_between(area: Literal["input", "output"], old: Any, new: Any) -> list[FieldChange]:
