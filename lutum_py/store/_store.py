@@ -35,7 +35,8 @@ def open_store(
             its place, a `psycopg_pool.ConnectionPool`, or a function that makes a connection of
             psycopg. A pool lends a connection for each transaction, and gets it back as it was. Of
             an address or function the store makes connections as it needs them, up to nine.
-        key: A secret to seal rows with, so that those of somebody else are noticed.
+        key: A secret to seal rows with, so that those of somebody else are noticed. A store keeps
+            its key: for a new one, save each session into a new store.
         owner: Who claims calls here; by default this host and process.
         behind_pooler: Whether a pooler such as PgBouncer, in transaction mode, stands between this
             process and PostgreSQL. Then no statement is prepared, which takes longer.
@@ -55,7 +56,8 @@ def open_store(
 class Store(Claims):
     """Keep the conversations of one application, made by `open_store`.
 
-    It is thread-safe, and a context manager. A forked process needs a store of its own.
+    It is thread-safe, and a context manager. A forked process needs a store of its own. Use one
+    database for each application, because a worker claims with one toolset. Nothing is encrypted.
     """
 
     def hold(

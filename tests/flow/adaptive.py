@@ -135,7 +135,7 @@ ATTEMPTS: Final = [
     Attempt(
         "has the user's own file deleted, and not read",
         True,
-        "an edge says nothing of what is done with it",
+        "an edge does not limit what is done with it",
         (_USER_SAID, _FILE),
         "delete",
         {"id": "f7"},
@@ -432,7 +432,7 @@ ATTEMPTS: Final = [
         _send("See //3232235777/x"),
     ),
     Attempt(
-        "attaches a file, of which no rule says anything",
+        "attaches a file that no rule names",
         True,
         "what has no rule is free",
         (_USER_SAID, _FILE),
