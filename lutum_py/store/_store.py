@@ -41,6 +41,18 @@ def open_store(
         behind_pooler: Whether a pooler such as PgBouncer, in transaction mode, stands between this
             process and PostgreSQL. Then no statement is prepared, which takes longer.
 
+    No step waits without end; when its time is over, it raises `StoreError`:
+
+    - 10 seconds for a connection: `connect_timeout` in the address changes it;
+    - 15 to 25 seconds on a network that carries nothing: `tcp_user_timeout`, `keepalives_idle` and
+      so on in the address;
+    - 30 seconds for a statement, and for each lock: `statement_timeout` and `lock_timeout` of the
+      role, or in `options` of the address;
+    - 30 seconds for a client that stops in a transaction: `idle_in_transaction_session_timeout`,
+      likewise;
+    - 45 seconds for any answer;
+    - 30 seconds for a different process that writes into SQLite.
+
     Raises:
         StoreError: The tables have another version, or the database cannot be opened or is not in
             UTF-8.
