@@ -10,14 +10,13 @@ A span is called `execute_tool {name}`, is of kind `INTERNAL`, and has these att
 | `gen_ai.operation.name` | `execute_tool` |
 | `gen_ai.tool.name` | the wire name of the tool |
 | `gen_ai.tool.type` | `function` |
-| `gen_ai.tool.description` | what the model is told about the tool |
+| `gen_ai.tool.description` | the description of the tool |
 | `gen_ai.tool.call.id` | the id of the call: the provider's, or a path such as `c1/2` |
 | `gen_ai.tool.call.arguments` | what the tool gets, as JSON text; only with `content=True` |
 | `gen_ai.tool.call.result` | what a successful tool gave, as JSON text; only with `content=True` |
 | `error.type` | why it failed: the code of the result, or the class of the exception |
 | `lutum.tool.path` | where a nested tool is in its toolset, as in `data.get_user` |
-| `lutum.tool.outcome` | the status of the result, `suspended` or `requested`; none while it is open
-|
+| `lutum.tool.outcome` | the status of the result, `suspended` or `requested`; none while open |
 | `lutum.suspension.id` | the ticket's id, on the span that suspends and on that which goes on |
 
 Spans nest by path: what a call requests is under its span, as do its later steps. That span is

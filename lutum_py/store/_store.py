@@ -57,10 +57,23 @@ def open_store(
             its place, a `psycopg_pool.ConnectionPool`, or a function that makes a connection of
             psycopg. A pool lends a connection for each transaction, and gets it back as it was. Of
             an address or function the store makes connections as it needs them, up to nine.
-        key: A secret to seal rows with, so that those of somebody else are noticed.
+        key: A secret to seal rows with, so that those of somebody else are noticed. A store keeps
+            its key: for a new one, save each session into a new store.
         owner: Who claims calls here; by default this host and process.
         behind_pooler: Whether a pooler such as PgBouncer, in transaction mode, stands between this
             process and PostgreSQL. Then no statement is prepared, which takes longer.
+
+    No step waits without end; when its time is over, it raises `StoreError`:
+
+    - 10 seconds for a connection: `connect_timeout` in the address changes it;
+    - 15 to 25 seconds on a network that carries nothing: `tcp_user_timeout`, `keepalives_idle` and
+      so on in the address;
+    - 30 seconds for a statement, and for each lock: `statement_timeout` and `lock_timeout` of the
+      role, or in `options` of the address;
+    - 30 seconds for a client that stops in a transaction: `idle_in_transaction_session_timeout`,
+      likewise;
+    - 45 seconds for any answer;
+    - 30 seconds for a different process that writes into SQLite.
 
     Raises:
         StoreError: The tables have another version, or the database cannot be opened or is not in
@@ -77,7 +90,8 @@ def open_store(
 class Store(Settled):
     """Keep the conversations of one application, made by `open_store`.
 
-    It is thread-safe, and a context manager. A forked process needs a store of its own.
+    It is thread-safe, and a context manager. A forked process needs a store of its own. Use one
+    database for each application, because a worker claims with one toolset. Nothing is encrypted.
     """
 
     _way: ClassVar[str] = "a store goes by what it was opened with. Call `open_store` again."

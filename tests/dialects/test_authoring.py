@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 from importlib import import_module
 
-from .conftest import FILES
+from .conftest import EXAMPLES
+from .every_dialect import OF_PAGE
 
 
 def test_the_dialect_of_the_page_imports_public_names_alone() -> None:
-    """No file of the page "Write a dialect" imports a private module or a private name."""
+    """No file of the dialect in `examples` imports a private module or a private name."""
     imported = [
         (node.module or "", alias.name)
-        for code in FILES.values()
-        for node in ast.walk(ast.parse(code))
+        for file in (EXAMPLES / OF_PAGE).glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.ImportFrom) and not node.level
         for alias in node.names
     ]

@@ -135,7 +135,7 @@ ATTEMPTS: Final = [
     Attempt(
         "has the user's own file deleted, and not read",
         True,
-        "an edge says nothing of what is done with it",
+        "an edge does not limit what is done with it",
         (_USER_SAID, _FILE),
         "delete",
         {"id": "f7"},
@@ -432,7 +432,7 @@ ATTEMPTS: Final = [
         _send("See //3232235777/x"),
     ),
     Attempt(
-        "attaches a file, of which no rule says anything",
+        "attaches a file that no rule names",
         True,
         "what has no rule is free",
         (_USER_SAID, _FILE),
@@ -458,8 +458,20 @@ def after_an_approval() -> bool:
     return ticket_of(_guarded(), session, "pay", to=EVE, cents=1) is None
 
 
+def outcomes() -> list[tuple[str, bool, str]]:
+    """List what each attempt does, whether it lands, and why."""
+    listed = [(each.what, each.lands, each.why) for each in ATTEMPTS]
+    listed.append(("has it approved once, and used again", True, "`argument` trusts who approved"))
+    return listed
+
+
 def rows() -> list[str]:
-    """Give the rows of the table, its head aside."""
-    told_ = [(each.what, each.lands, each.why) for each in ATTEMPTS]
-    told_.append(("has it approved once, and used again", True, "`argument` trusts who approved"))
-    return [f"| {what} | {'lands' if lands else 'asked'} | {why} |" for what, lands, why in told_]
+    """Write the rows of the table, without its head."""
+    return [
+        f"| {what} | {'lands' if lands else 'asked'} | {why} |" for what, lands, why in outcomes()
+    ]
+
+
+def landing() -> list[str]:
+    """Write a line of a list for each attempt that lands."""
+    return [f"- {what}: {why}" for what, lands, why in outcomes() if lands]

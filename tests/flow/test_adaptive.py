@@ -1,18 +1,18 @@
-"""The laws of what the page on prompt injection tells of attempts: each comes out as it says."""
+"""The laws of what the page on prompt injection reports of attempts: each has that outcome."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tests.cases import over
-from tests.flow.adaptive import ATTEMPTS, Attempt, after_an_approval, rows
+from tests.flow.adaptive import ATTEMPTS, Attempt, after_an_approval, landing, outcomes
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/prompt-injection.md"
 
 
 @over("attempt", ATTEMPTS)
-def test_each_attempt_comes_out_as_it_is_told(attempt: Attempt) -> None:
-    """What is said to land lands, and what is said to be asked about is."""
+def test_each_attempt_has_the_outcome_that_is_stated(attempt: Attempt) -> None:
+    """What is stated to land lands, and what is stated to be asked about is."""
     assert attempt.passes() is attempt.lands
 
 
@@ -21,7 +21,9 @@ def test_what_was_approved_passes_again() -> None:
     assert after_an_approval()
 
 
-def test_the_page_has_every_attempt() -> None:
-    """The table of the page is the one that the command of the benchmark prints."""
+def test_the_page_has_every_attempt_that_lands() -> None:
+    """The page counts all attempts, and lists exactly those that land."""
     shown = PAGE.read_text(encoding="utf-8")
-    assert "\n".join(rows()) in shown
+    listed = shown.partition("attempts")[2].partition("\n\n")[2].partition("\n\n")[0]
+    assert listed.splitlines() == landing()
+    assert f"Of the {len(outcomes())} attempts" in shown
