@@ -3,7 +3,7 @@
 `metadata` is what the model sent, and never changes. All that happened is in the history, see
 `base_call`.
 
-An input is a text, and the instance that validating this text produces; see `input_text`. The
+An input is a text, and the instance that validating this text produces; see `InputText`. The
 history has the texts: what was proposed, and what each step `changed` made of it. The instance is a
 cache. One that can be changed is copied or written out before anyone is lent it, so that a change
 in place is found. For example, if a hook appends to `input.tags`:

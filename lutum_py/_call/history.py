@@ -1,13 +1,13 @@
 """The life of one call, as a table: which step may follow in which stage, and where it leads.
 
-A call is what the model sent and a history of steps (see `history`). Where it stands is the stage
+A call is what the model sent and a history of steps (`Step`). Where it stands is the stage
 that its last step led to; nothing else keeps that. Everything that decides whether a step may be
 written is here, and the documentation draws its diagram from the same table.
 
     new --suspended--> suspended --decided--> resuming --started--> running --ended--> succeeded
 
 What the table lacks is refused and changes nothing. Three rules do not fit into it and are in
-`_fill` and `history.stage_after`: after an end only after-hooks can review, a call that waits can
+`_fill` and `stage_after`: after an end only after-hooks can review, a call that waits can
 end only as cancelled, and one that requested others ends after these.
 """
 
@@ -162,7 +162,7 @@ class Stage:
         name: The name of the row.
         status: What users see of the stage.
         leads: The stage that each step leads to which may follow. An `ended` is found by its
-            verdict, and what after-hooks say of a result by `after`: see `history.key_of`.
+            verdict, and what after-hooks say of a result by `after`: see `key_of`.
         is_end: Whether the call has its result.
         may_ask: Whether hooks may review the call.
         may_start: Whether the call may be started.
@@ -234,7 +234,7 @@ def _fill(stage: Stage) -> None:
             )
         elif stage.name == "suspended":  # it was not run, so it can only be given up
             stage.leads |= {key: end for key, end in END_OF.items() if end.name == "cancelled"}
-        elif stage.may_end and stage.name != "awaiting":  # see `history.stage_after`
+        elif stage.may_end and stage.name != "awaiting":  # see `stage_after`
             stage.leads |= END_OF
 
 

@@ -1,6 +1,6 @@
 """`HookSet`: who decides about the calls of one toolset; how one registers hooks, and runs them.
 
-Where they are kept, and in which order they run, is in `places`.
+Where they are kept, and in which order they run, is in `registered_hook`.
 """
 
 from __future__ import annotations

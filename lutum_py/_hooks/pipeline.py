@@ -10,7 +10,7 @@ One pass over some calls goes stage by stage, in the order of the calls:
 4. before-hooks, if the call is still to be run.
 
 When all have reviewed, what they said about each call becomes one entry of its history. All of it
-is a generator that yields whatever is to be awaited; `_call.drivers` runs it.
+is a generator that yields whatever is to be awaited; `drive` of `_call.deciding` runs it.
 """
 
 from __future__ import annotations

@@ -514,7 +514,7 @@ class HookPlaces(Settled, Generic[T]):
             given: The toolset.
             member: The member that these hooks are nested as; None where the search begins.
         """
-        # A member and the class it was made of share `_origin`. A toolset that was named through an
+        # A member and the class it was made of share `origin`. A toolset that was named through an
         # outer one, as `App.data`, is a subclass of that origin, and stands for its own path alone.
         own = member or self._toolset
         is_same = members_of(own).origin is members_of(given).origin

@@ -1,7 +1,7 @@
 """`ToolRound`: a model's turn that asks for tools, and how it is read.
 
 A turn without calls is an answer, see `finished`. The text for a call of a tool that is unknown or
-not on offer is in `_declare.offer`.
+not on offer is in `_toolsets.offer`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The stored form of one step, written and read by one table.
 
 It says in which phases a step may be written, what it may say then, and what it holds. A step that
-the table of `_call.lifecycle` lacks is refused as well, so a text cannot say what could not
+the table of `_call.history` lacks is refused as well, so a text cannot say what could not
 have happened. What belongs to the kind is under one name:
 
     {"kind": "suspended", "at": "2026-01-01T12:00:00.000000+00:00", "by": "guard", "phase": "gate",

@@ -1,6 +1,6 @@
 """`tool()` and `toolset()`: what stands in the body of a toolset class.
 
-Their options, such as a prefix or a timeout, are in `_call.member_options`.
+Their options, such as a prefix or a timeout, are `MemberOptions` of `_call.spec`.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class Rows:
 class Database:
     """Run transactions, each on a connection of its own; for any number of threads.
 
-    What waits here is broken off by `_interrupt.interruptible` and `_interrupt.in_thread`.
+    What waits here is broken off by `interruptible` and `in_thread` of `_backend`.
 
     Args:
         backend: The database.
