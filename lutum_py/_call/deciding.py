@@ -1,4 +1,4 @@
-"""Run the generators that call hooks, from async code and from sync code alike.
+"""One review of a call: what hooks, rules, approvals and functions say, until it is written.
 
 Whatever calls hooks is a generator that yields each awaitable which a hook returned, with the name
 of the hook. Two small drivers run it, so that async and sync code do the same.

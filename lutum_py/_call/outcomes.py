@@ -1,4 +1,4 @@
-"""`Reply`: what a tool gives if its output alone does not say all."""
+"""What a tool gives (`Reply`), and what became of a call: handled, rejected, waiting, unusable."""
 
 from __future__ import annotations
 

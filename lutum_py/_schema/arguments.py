@@ -1,4 +1,6 @@
-"""The text of an input, and the instance that validating this text produces.
+"""`Arguments`: reads, masks and writes the inputs of one tool.
+
+An input is a text, and the instance that validating this text produces.
 
 What a person, a rule, a gate and a row are shown is read from the text, and what runs is made of
 it. A text is whole: of a model's own text `{"name": "x"}` it is `{"name": "x", "phone": null}` with

@@ -1,7 +1,7 @@
-"""Coerce arguments that came in a form which leaves no doubt about what is meant.
+"""Arguments that do not fit: coerced where there is no doubt, else listed field by field.
 
-Only after validation failed, and only at the places where it failed: an object or array that came
-as a string of JSON, and a `null` for a field that may be left out but has no null.
+They are coerced only after validation failed, and only at the places where it failed: an object or
+array that came as a string of JSON, and a `null` for a field that may be left out but has no null.
 """
 
 from __future__ import annotations

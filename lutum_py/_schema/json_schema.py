@@ -1,4 +1,4 @@
-"""The texts under the attributes of a class, which only its source has."""
+"""JSON schemas that pydantic writes of types, with texts that only the source of a class has."""
 
 from __future__ import annotations
 

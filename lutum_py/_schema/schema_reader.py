@@ -1,8 +1,9 @@
-"""Patterns of JSON schemas, which are ECMAScript's, on the engine of pydantic in Rust.
+"""JSON schemas as plain data: their parts, references, patterns and faults.
 
-They are foreign: a server writes them. Python's `re` reads another language, and takes exponential
-time for some; Rust's engine takes linear time for all that it reads. It has neither lookaround nor
-back references, and refuses what would be too large: such a pattern is not checked.
+Patterns are ECMAScript's, and foreign: a server writes them. Python's `re` reads another language,
+and takes exponential time for some; pydantic's engine in Rust takes linear time for all that it
+reads. It has neither lookaround nor back references, and refuses what would be too large: such a
+pattern is not checked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Docstrings of tools: what the model is told about a tool and about each of its parameters.
+"""What a function says about its tool: its docstring, signature, annotations and their marks.
 
 A docstring is prose with sections in it, in any mix of the Google, NumPy and Sphinx styles. Line by
 line, each style is asked whether a section of it begins there; what none of them takes is prose, so

@@ -1,4 +1,4 @@
-"""What a function of the program raised where it was merely called: a failure, or an interrupt.
+"""Texts that are safe to print, names that are near, and failures told from interrupts.
 
 A listener, a context or an encoder that raises must take no result away. What it raises is its own
 failure, also where that is an `asyncio.CancelledError`: sync code is not where a task learns of its

@@ -1,8 +1,9 @@
-"""Text that can be sent: half of a surrogate pair, which UTF-8 cannot carry, is taken out of it.
+"""JSON and texts: read, written, checked, copied, cut, and made fit to be sent.
 
-Python keeps such halves where JSON wrote them as escapes, where a pair was cut in two, and for the
-odd bytes in the name of a file. One of them in a conversation would stop every client from sending
-it, forever. So each is replaced where it comes in; two that make a character become it.
+UTF-8 cannot carry half of a surrogate pair. Python keeps such halves where JSON wrote them as
+escapes, where a pair was cut in two, and for the odd bytes in the name of a file. One of them in a
+conversation would stop every client from sending it, forever. So each is replaced where it comes
+in; two that make a character become it.
 """
 
 from __future__ import annotations

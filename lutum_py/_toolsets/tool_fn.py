@@ -1,4 +1,4 @@
-"""The definition that comes of what a decorator was told, checked as far as it can be."""
+"""`@tool_fn`: a function becomes a tool, checked as far as it can be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be in the body of a toolset class, and the errors for what may not."""
+"""The metaclass of toolsets: what may be in the body of a class, and the members that it makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places in JSON data, as `files[].id`: what is there, and what may by a schema."""
+"""Where values came from: paths in JSON data, rules of edges, the index of a conversation."""
 
 from __future__ import annotations
 

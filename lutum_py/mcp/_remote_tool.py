@@ -1,4 +1,4 @@
-"""What a server asks before it can go on: as a ticket that waits, and as answers that are sent.
+"""One tool of a server: how it is run, and what a server asks before it can go on.
 
 On the protocol of 2026 a question is a result: the server forgets the call, and gets back what it
 asked for together with a state that only it understands. So a question may wait in a saved plan for

@@ -1,4 +1,4 @@
-"""What a tool does to the world, as the hints of the protocol have it: read, and written."""
+"""A call that a client sends: how it is answered, asked about and reported; and hints of tools."""
 
 from __future__ import annotations
 

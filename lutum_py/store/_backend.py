@@ -1,4 +1,4 @@
-"""Breaking off what a thread waits for in a database, so that a cancelled task need not wait."""
+"""`Backend`: what a database has to do for a store; and how what waits for it is broken off."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A Hypothesis strategy for the values of a JSON schema.
+"""Hypothesis strategies for calls: values of a JSON schema, and ways to spoil them.
 
-It reads the schema itself and not the pydantic types: the schema is what the model was shown, every
-tool has one (also those that are known by nothing else), and names and aliases are those of the
-wire. The package `hypothesis-jsonschema` does the same job for older drafts, but neither knows
-`prefixItems` nor `$defs` as pydantic writes them, and is no longer kept up.
+A strategy reads the schema itself and not the pydantic types: the schema is what the model was
+shown, every tool has one (also those that are known by nothing else), and names and aliases are
+those of the wire. The package `hypothesis-jsonschema` does the same job for older drafts, but
+neither knows `prefixItems` nor `$defs` as pydantic writes them, and is no longer kept up.
 
 What a schema cannot say (the code of a validator), or what is not read here (`not`, `if`), is left
 to the caller, who decodes each value and drops what does not fit.

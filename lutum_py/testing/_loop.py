@@ -1,4 +1,4 @@
-"""Show how a loop failed: what the model said, what went wrong, what was left."""
+"""`check_loop`: run a loop with scripts, judge it, and show how it failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many tokens the items of a transcript have, measured once for each item.
+"""`View`: which part of a transcript is sent, what is cut, and how many tokens each item has.
 
 The figures of a provider are exact, but there is one for each turn at most, and what was said since
 has none yet. So each item is noted with what is known of it in tokens, or else with the measure of
