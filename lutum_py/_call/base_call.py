@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from .._transcript.assistant import ToolMetadata
 from ..errors import LifecycleError
 from .history import (
+    ASKED_BY,
     DECIDE,
     END_OF,
     HELD,
     NO_ROUND,
     ON_RECORD,
     PICKLED,
-    REQUESTED_BY,
     RULED_BY,
     SPENT,
     STAGES,
@@ -471,7 +471,7 @@ class CallRecord:
             if (
                 step.kind == "changed"
                 or (step.kind == "retried" and step.verdict == SPENT)
-                or (step.kind == "reviewed" and step.by in (REQUESTED_BY, RULED_BY))
+                or (step.kind == "reviewed" and step.by in (ASKED_BY, RULED_BY))
             ):
                 return step
         return None

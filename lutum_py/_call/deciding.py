@@ -24,8 +24,8 @@ from ..errors import HookError, LifecycleError, MisuseError
 from .call_state import DecodedCall, record_of
 from .decisions import LOGGER, Complete, DecisionKind, Reject, RunNormally, log
 from .history import (
+    ASKED_BY,
     REFUSED_BY,
-    REQUESTED_BY,
     RULED_BY,
     Move,
     Step,
@@ -385,7 +385,7 @@ def ask_function(review: Review, hooks: Any, phase: StepPhase = "execution") -> 
         _take_run(hook, review, given)
         return
     for step in draft.history[len(call.history) :]:  # it may have asked a hook set
-        if step.kind == "reviewed" and step.by in (REQUESTED_BY, RULED_BY):
+        if step.kind == "reviewed" and step.by in (ASKED_BY, RULED_BY):
             review.moves.append(move_of(step))
     back = record_of(given)
     if back is not None and back.metadata == call.metadata:
@@ -495,9 +495,9 @@ def ask_approval(review: Review) -> HookGenerator[None]:
     for condition in call.selector.approval:
         needed = True
         if condition is not True:
-            needed = yield from ask(REQUESTED_BY, condition, call, call.input_for_gate())
+            needed = yield from ask(ASKED_BY, condition, call, call.input_for_gate())
             if not isinstance(needed, bool):
-                raise not_a_decision(REQUESTED_BY, call, needed, "True or False")
+                raise not_a_decision(ASKED_BY, call, needed, "True or False")
         if needed:
             from .._context.suspension import SuspendTicket  # needed by few, at the first question
 
@@ -505,11 +505,11 @@ def ask_approval(review: Review) -> HookGenerator[None]:
                 review.verdict = unproven(call)
                 return
             ticket = SuspendTicket(message=question_about(call))
-            review.note(REQUESTED_BY, "gate", "suspend", ticket.action)
+            review.note(ASKED_BY, "gate", "suspend", ticket.action)
             if not is_answered(call, call.digest, by_gate=True):
-                review.verdict = Verdict("suspend", REQUESTED_BY, "gate", ticket.action, ticket)
+                review.verdict = Verdict("suspend", ASKED_BY, "gate", ticket.action, ticket)
             return
-    review.note(REQUESTED_BY if call.selector.approval else RULED_BY, "gate", None)
+    review.note(ASKED_BY if call.selector.approval else RULED_BY, "gate", None)
 
 
 def ask_rules(review: Review) -> HookGenerator[None]:

@@ -462,7 +462,7 @@ _NEW: Final = STAGES["new"]
 _UNREVIEWED: Final = STAGES["unreviewed"]
 _CANCELLED: Final = STAGES["cancelled"]
 
-REQUESTED_BY: Final = "needs_approval"
+ASKED_BY: Final = "needs_approval"
 """Who asks for the approval that a tool is declared to need, in steps, records and rows."""
 
 RULED_BY: Final = "rule"
