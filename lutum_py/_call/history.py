@@ -337,7 +337,8 @@ class Step(NamedTuple):
         reason: Why.
         digest: The digest that was shown, or decided on.
         detail: What belongs to the kind: the data of an input, a ticket, a decision, a result, for
-            an end by a hook the output with its result, for `reviewed` the hook.
+            an end by a hook the output with its result (none if it rejects), for `reviewed` the
+            hook.
     """
 
     kind: StepKind

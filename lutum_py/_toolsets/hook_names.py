@@ -24,7 +24,7 @@ class HookKind(NamedTuple):
     """The hooks of one phase.
 
     Attributes:
-        verb: What their decorator is called, in a hook set and in `policy`.
+        verb: What their decorator is called, which is written out in a hook set and in `policy`.
         named: What one is called in messages.
         takes: What one is called with.
         ending: What its generated name ends with.

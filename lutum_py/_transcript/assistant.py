@@ -281,7 +281,8 @@ _CALLS = frozenset({ToolMetadata})
 _CUT_OFF = get_args(CutOff)
 _is_refusal = RefusalItem.__instancecheck__  # `isinstance`, for `map`
 
-# For turns that were made by hand, or saved before they said what was cut off.
+# For turns that were made by hand, or saved before they said what was cut off. Of what a
+# dialect decodes its own words decide, too: `Facts.truncated` and `Facts.refused`.
 _TRUNCATED = frozenset(
     {
         *("length", "max_tokens", "MAX_TOKENS", "CONTINUATION", "model_context_window_exceeded"),
