@@ -187,7 +187,7 @@ class _ReadOnly:
     def __deepcopy__(self, memo: dict[int, object]) -> Any:
         return copy_json(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         copied: object = copy_json(self)
         return (type(copied), (copied,))
 
@@ -459,7 +459,7 @@ class ToolDef(Immutable):
     def __repr__(self) -> str:
         return f"ToolDef(name={self.name!r}, description={shorten(self.description, 60)})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         data = self.to_dict()
         data["capabilities"] = self.capabilities
         return (_restore, (data, self.is_foreign))

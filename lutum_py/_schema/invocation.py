@@ -136,8 +136,8 @@ class Invocation:
         return self.function(*positional, **keywords)
 
     def bind(
-        self, call: Any, input: Any, skipped: dict[str, Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
+        self, call: Any, input: object, skipped: dict[str, object]
+    ) -> tuple[list[object], dict[str, object]]:
         """Lay out the arguments: by position where the function wants that, else by name."""
         if skipped or self.required:
             self.check(call, skipped)
@@ -155,7 +155,7 @@ class Invocation:
         ]
         return positional, keywords
 
-    def arguments_of(self, input: object) -> dict[str, Any]:
+    def arguments_of(self, input: object) -> dict[str, object]:
         """Return what the model filled in, by the parameters of the function."""
         if self.whole is not None:
             return dict.fromkeys(self.annotations, input)
@@ -222,7 +222,7 @@ class Invocation:
             return arguments[self.whole]
         return {field: arguments[name] for name, field in self.fields.items()}
 
-    def check(self, call: Any, skipped: dict[str, Any]) -> None:
+    def check(self, call: Any, skipped: dict[str, object]) -> None:
         """Make sure that what the model does not fill in is given, and nothing else.
 
         Raises:
@@ -255,7 +255,7 @@ class Invocation:
             return f"{run}(call, {given})" if given else f"{run}(call)"
         return f"call.{'call_sync' if sync else 'call'}({given})"
 
-    async def run(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
+    async def run(self, call: Any, input: object, skipped: dict[str, object]) -> Any:
         """Run the function to its end: an async one here, any other in a worker thread."""
         if self.is_async:
             return await self.start(call, input, skipped)

@@ -118,7 +118,7 @@ class Answer(Settled, Generic[A]):
             return None, error.fields
         return self.value_of(call.input), ()
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _made, (self.type, self.by, self.name, self._description)
 
     def __repr__(self) -> str:

@@ -26,11 +26,15 @@ from .._transcript.assistant import ToolMetadata
 from ..errors import MisuseError
 
 if TYPE_CHECKING:
-    from .._call.selector import Selector
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core.core_schema import CoreSchema, ValidatorFunctionWrapHandler
+
+    from .._call.selector import AnySelector, Selector
     from .._call.spec import AnySpec
+    from .toolset_meta import ToolsetMeta
 
 
-def calls_type(toolset: Any) -> type[Any]:
+def calls_type(toolset: ToolsetMeta) -> type:
     """Make the class of the calls of a toolset."""
     name = toolset.__qualname__
     return _CallsType(
@@ -49,10 +53,10 @@ def calls_type(toolset: Any) -> type[Any]:
 class _CallsType(type):
     """Make every call of the toolset's tools an instance, as a union of their classes would."""
 
-    of_toolset: Any
+    of_toolset: ToolsetMeta
 
     def __instancecheck__(cls, instance: object) -> bool:
-        kinds: Any = tuple(selector.spec.call_type for selector in cls.of_toolset)
+        kinds = tuple(selector.spec.call_type for selector in cls.of_toolset)
         return isinstance(instance, kinds)
 
     def __call__(cls, *_: object, **__: object) -> NoReturn:
@@ -68,13 +72,15 @@ class _Calls:
 
     __slots__ = ()
 
-    of_toolset: Any
+    of_toolset: ToolsetMeta
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+    def __get_pydantic_core_schema__(
+        cls, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         toolset = cls.of_toolset
 
-        def read(value: Any, handler: Any) -> Any:
+        def read(value: object, handler: ValidatorFunctionWrapHandler) -> object:
             if not isinstance(value, AnyToolCall):
                 try:
                     return handler(value)
@@ -100,31 +106,31 @@ class _Calls:
         )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> Any:
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> JsonSchema:
         # What is written is what is read.
-        made = handler({key: schema[key] for key in schema if key != "serialization"})
+        made: JsonSchema = handler({key: schema[key] for key in schema if key != "serialization"})
         made.pop("discriminator", None)  # OpenAPI's wants a name for each form; `const` says it all
         return made
 
 
-def _any_of(forms: list[tuple[str, Any]]) -> Any:
+def _any_of(forms: list[tuple[str, CoreSchema]]) -> CoreSchema:
     if forms:
         return core_schema.tagged_union_schema(dict(forms), discriminator="tool")
 
-    def refuse(_: object) -> Any:
+    def refuse(_: object) -> NoReturn:
         raise PydanticCustomError("no_tools", "this toolset has no tools to call")
 
     return core_schema.no_info_before_validator_function(refuse, core_schema.dict_schema())
 
 
-def _form_of(selector: Selector, handler: Any) -> tuple[str, Any]:
+def _form_of(selector: Selector, handler: GetCoreSchemaHandler) -> tuple[str, CoreSchema]:
     """Return the wire name of a tool, and the schema of its calls."""
     spec = selector.spec
     # Read as {"tool": "web_search", "input": {"query": "tea"}}: the input goes through the tool's
     # own decoder as text, so that it is coerced and refused exactly as one of the model is.
     shape: Any = Annotated[spec.arguments.type, _Input(spec)]
 
-    def made(data: dict[str, Any]) -> AnyToolCall:
+    def made(data: dict[str, str]) -> AnyToolCall:
         metadata = ToolMetadata(id=uuid4().hex, name=selector.name, arguments=data["input"])
         return selector._decode(metadata)
 
@@ -142,7 +148,9 @@ class _Input:
     def __init__(self, spec: AnySpec) -> None:
         self.spec = spec
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         return core_schema.no_info_wrap_validator_function(
             lambda value, _: self._text_of(value), handler(source)
         )
@@ -181,13 +189,13 @@ _PLAIN: Any = dict[str, Any]
 """The type of an input that is known by a JSON schema only."""
 
 
-def _member(toolset: Any, call: Any) -> Any:
+def _member(toolset: ToolsetMeta, call: object) -> AnySelector | None:
     """Return the member of a toolset that a call is of, if it is one of its calls."""
-    own: Any = getattr(call, "selector", None)
+    own: AnySelector | None = getattr(call, "selector", None)
     return own if own is None or own in toolset else own._reaches(toolset)
 
 
-def _written(toolset: Any, call: Any) -> dict[str, Any]:
+def _written(toolset: ToolsetMeta, call: Any) -> dict[str, object]:
     member = _member(toolset, call)
     if member is None:
         raise PydanticSerializationError(

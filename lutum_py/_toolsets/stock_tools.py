@@ -32,7 +32,7 @@ _NAME_COUNTS = 3
 """How many times more a word of the name counts than one of the descriptions."""
 
 
-def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Selector, ...]:
+def search_tools(toolset: type[object], query: str, limit: int = 5) -> tuple[Selector, ...]:
     """Find deferred tools of a toolset, the best first.
 
     They are ranked by BM25 over their names (split at `_` and at changes of case), their
