@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from ._round.finished import TextResult as TextResult
     from ._schema.definition import Caller as Caller
     from ._schema.input_model import FnInput as FnInput
+    from ._schema.invocation import Invocation as Invocation
     from ._schema.schema_reader import JsonSchema as JsonSchema
     from ._session.model import AnyModel as AnyModel
     from ._session.model import SyncTurnStream as SyncTurnStream
@@ -157,6 +158,7 @@ else:
             "_round.finished": ("MissingReason", "TextResult"),
             "_schema.definition": ("Caller",),
             "_schema.input_model": ("FnInput",),
+            "_schema.invocation": ("Invocation",),
             "_schema.schema_reader": ("JsonSchema",),
             "_session.model": ("AnyModel", "SyncTurnStream", "TurnStream"),
             "_session.session": ("Restored",),

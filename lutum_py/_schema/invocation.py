@@ -11,14 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import CoroutineType, MethodType
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 from .._text.escaping import names_for_message
+from .._text.immutable import SetOnce
 from ..errors import MisuseError
 from .signature import REQUIRED, Parameter, Signature, read_others, signature_of
 
 
-class Invocation:
+class Invocation(SetOnce):
     """Know how to call one function: which argument goes where, and what the caller must add.
 
     Args:
@@ -39,6 +40,7 @@ class Invocation:
         *("annotations", "context", "fields", "function", "hidden", "is_as_is", "is_async"),
         *("is_handler", "positional", "required", "signature", "whole"),
     )
+    _way: ClassVar[str] = "it is read of a function. Declare the tool with another function."
 
     def __init__(
         self,
@@ -63,9 +65,11 @@ class Invocation:
         self.required: frozenset[str] = frozenset(
             n for n, default in signature.hidden.items() if default is REQUIRED
         )
-        # Nothing renamed, hidden or positional: the fields are the keyword arguments.
+        # Nothing renamed, hidden or positional: the fields are the keyword arguments. A subclass
+        # calls the function in a way of its own, so nobody calls it straight.
         self.is_as_is = (
-            fields is not None
+            type(self) is Invocation
+            and fields is not None
             and not signature.positional
             and not signature.hidden
             and signature.context is None

@@ -59,7 +59,7 @@ class Answer(Settled, Generic[A]):
         Answer(Literal['yes', 'no'], by='format', name='verdict')
     """
 
-    spec: AnySpec
+    spec: ToolSpec[Any, Any]
     """The tool that is called with the answer."""
     type: TypeForm[A]
     by: Literal["tool", "format"]

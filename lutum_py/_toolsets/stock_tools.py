@@ -205,7 +205,6 @@ class _Searching(Invocation):
 
     def __init__(self, own: Invocation, limit: int) -> None:
         super().__init__(own.function, own.signature, own.own_fields)
-        self.is_as_is = False  # the function is never called straight: `start` is asked each time
         self._limit = limit
 
     def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
