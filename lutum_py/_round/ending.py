@@ -42,7 +42,7 @@ from .._hooks.pipeline import AfterSaid, after, was_asked_after, write_said
 from .._hooks.registered_hook import HookPlaces, RegisteredHook, keyed
 from .._text.escaping import escape_unprintable
 from .._text.json import compact_json, cut, shorten
-from .._toolsets.toolset_meta import members_of
+from .._toolsets.members import members_of
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import (
     NOT_RUN,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypedDict, get_args
 
+from pydantic import create_model
 from pydantic.errors import PydanticUserError
 
 from .._text.escaping import names_for_message
@@ -615,8 +616,6 @@ def check_targets(place: str, definition: ToolDef, arguments: Arguments) -> None
 
 def _without_schema(input_type: Any, error: PydanticUserError) -> str:
     """Name the field that has no JSON schema: pydantic names only the type that it cannot do."""
-    from pydantic import create_model
-
     from .input_model import FnInput
     from .json_schema import input_schema_of
 

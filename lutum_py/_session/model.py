@@ -24,8 +24,8 @@ from .._schema.stand_in import OwnNames
 from .._text.immutable import Settled
 from .._text.json import PartialJson, parse_json, shorten
 from .._toolsets.answer import Answer
+from .._toolsets.members import members_of
 from .._toolsets.offer import OfferedTools
-from .._toolsets.toolset_meta import members_of
 from .._transcript.assistant import AssistantTurn
 from .._transcript.request import TurnRequest
 from .._transcript.stream_events import (

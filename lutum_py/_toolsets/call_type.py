@@ -24,6 +24,7 @@ from .._schema.schema_reader import JsonSchema
 from .._text.json import compact_json, is_mapping, shorten
 from .._transcript.assistant import ToolMetadata
 from ..errors import MisuseError
+from .members import Members
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
@@ -31,12 +32,11 @@ if TYPE_CHECKING:
 
     from .._call.selector import AnySelector, Selector
     from .._call.spec import AnySpec
-    from .toolset_meta import ToolsetMeta
 
 
-def calls_type(toolset: ToolsetMeta) -> type:
+def calls_type(members: Members) -> type:
     """Make the class of the calls of a toolset."""
-    name = toolset.__qualname__
+    toolset, name = members.toolset, members.toolset.__qualname__
     return _CallsType(
         f"{toolset.__name__}Call",
         (_Calls,),
@@ -45,7 +45,7 @@ def calls_type(toolset: ToolsetMeta) -> type:
             "__module__": toolset.__module__,
             "__qualname__": f"{name}.Call",
             "__doc__": f"A call of any tool of {name}; as JSON, its tool and its input.",
-            "of_toolset": toolset,
+            "members": members,
         },
     )
 
@@ -53,14 +53,14 @@ def calls_type(toolset: ToolsetMeta) -> type:
 class _CallsType(type):
     """Make every call of the toolset's tools an instance, as a union of their classes would."""
 
-    of_toolset: ToolsetMeta
+    members: Members
 
     def __instancecheck__(cls, instance: object) -> bool:
-        kinds = tuple(selector.spec.call_type for selector in cls.of_toolset)
+        kinds = tuple(selector.spec.call_type for selector in cls.members.selectors)
         return isinstance(instance, kinds)
 
     def __call__(cls, *_: object, **__: object) -> NoReturn:
-        name = cls.of_toolset.__qualname__
+        name = cls.members.toolset.__qualname__
         raise MisuseError(
             f"{name}.Call stands for calls of all its tools, and makes none. Decode one with "
             f"`{name}.parse_tool_call(metadata)`, or read one with `TypeAdapter({name}.Call)`."
@@ -72,13 +72,13 @@ class _Calls:
 
     __slots__ = ()
 
-    of_toolset: ToolsetMeta
+    members: Members
 
     @classmethod
     def __get_pydantic_core_schema__(
         cls, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        toolset = cls.of_toolset
+        members = cls.members
 
         def read(value: object, handler: ValidatorFunctionWrapHandler) -> object:
             if not isinstance(value, AnyToolCall):
@@ -89,19 +89,20 @@ class _Calls:
                     # Pydantic's error quotes what came, which may be a secret if one of these tools
                     # has any.
                     named = {str(each["loc"][0]) for each in error.errors() if each["loc"]}
-                    tools = [each for each in toolset if each.name in named] or toolset
+                    known = members.selectors
+                    tools = [each for each in known if each.name in named] or known
                     if not any(each.spec.has_secrets for each in tools):
                         raise
                     raise hidden(error, _DEPTH) from None
-            if _member(toolset, value) is None:
+            if _member(members, value) is None:
                 raise PydanticCustomError("tool_call", "this is a call of another toolset")
             return value
 
         return core_schema.no_info_wrap_validator_function(
             read,
-            _any_of([_form_of(selector, handler) for selector in toolset]),
+            _any_of([_form_of(selector, handler) for selector in members.selectors]),
             serialization=core_schema.plain_serializer_function_ser_schema(
-                lambda call: _written(toolset, call), return_schema=core_schema.any_schema()
+                lambda call: _written(members, call), return_schema=core_schema.any_schema()
             ),
         )
 
@@ -189,17 +190,20 @@ _PLAIN: Any = dict[str, Any]
 """The type of an input that is known by a JSON schema only."""
 
 
-def _member(toolset: ToolsetMeta, call: object) -> AnySelector | None:
+def _member(members: Members, call: object) -> AnySelector | None:
     """Return the member of a toolset that a call is of, if it is one of its calls."""
     own: AnySelector | None = getattr(call, "selector", None)
-    return own if own is None or own in toolset else own._reaches(toolset)
+    if own is None or members.by_name.get(own.name) is own:
+        return own
+    return own._reaches(members.toolset)
 
 
-def _written(toolset: ToolsetMeta, call: Any) -> dict[str, object]:
-    member = _member(toolset, call)
+def _written(members: Members, call: Any) -> dict[str, object]:
+    member = _member(members, call)
     if member is None:
         raise PydanticSerializationError(
-            f"{shorten(call)} is not a call of {toolset.__qualname__}, and is not written as one."
+            f"{shorten(call)} is not a call of {members.toolset.__qualname__}, and is not written "
+            "as one."
         )
     text: InputText = call._text_or_raise()
     sent = call.spec.arguments.sent_by_model(call._input, text, call.metadata.arguments)

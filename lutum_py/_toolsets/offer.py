@@ -30,7 +30,6 @@ from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:
     from .._text.bm25 import Bm25
-    from .toolset_meta import Members
 
 Descriptions: TypeAlias = "Iterable[tuple[AnySelector | str, str]] | Mapping[Any, str]"
 """Descriptions for one turn, as pairs or as a mapping; the last one of a tool counts."""
@@ -194,7 +193,7 @@ class Offer:
         index: What the deferred tools are found by, once somebody looked.
     """
 
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: Any) -> None:
         # Worked out when the toolset is first used, and kept: a turn asks for `default` each time.
         selectors = members.selectors
         on = tuple(selector for selector in selectors if not selector.is_off)
@@ -333,22 +332,6 @@ def pairs_of(descriptions: Any) -> Iterator[tuple[AnySelector | str, str]]:
         yield named, text
 
 
-def offered_definitions(
-    toolset: type[Any], available: Available = None, descriptions: Descriptions = ()
-) -> tuple[ToolDef, ...]:
-    """Return the definitions that a dialect is to render.
-
-    Args:
-        toolset: A toolset.
-        available: Which of its tools; those that are on by default.
-        descriptions: Descriptions that hold for this turn.
-    """
-    from .toolset_meta import members_of
-
-    offer = members_of(toolset).offer
-    return offer.describe(offer.resolve(available).definitions, descriptions)
-
-
 class NotOnOffer:
     """Say what is wrong with the calls of one turn whose tools were not on offer.
 
@@ -363,7 +346,7 @@ class NotOnOffer:
 
     def __init__(
         self,
-        members: Members,
+        members: Any,
         offered: OfferedTools,
         names: Iterable[str],
         dialect: str | None = None,

@@ -22,8 +22,9 @@ from .._text.bm25 import Bm25
 from .._text.json import is_object, is_whole, shorten
 from .._transcript.result_cap import READER, ResultStore, check_bound, check_store, head_of
 from ..errors import MisuseError, NotFound, ToolDefinitionError
+from .members import members_of
 from .tool_fn import ToolFn, tool_fn
-from .toolset_meta import ToolsetMeta, members_of
+from .toolset_meta import ToolsetMeta
 
 _SUMMARY = 200
 """Characters of the description of a found tool that the model is shown, at most."""

@@ -19,8 +19,8 @@ from .._schema.definition import ToolDef
 from .._schema.schema_reader import merged_part
 from .._session.toolset import Toolset
 from .._text.json import compact_json, cut
+from .._toolsets.members import members_of
 from .._toolsets.offer import ToolAvailability
-from .._toolsets.toolset_meta import ToolsetMeta, members_of
 from .._transcript.result_cap import ResultCap
 from ..dialects import DIALECTS
 from ..dialects._facts import facts_of
@@ -71,7 +71,7 @@ def _tokens(tools: Iterable[dict[str, Any]]) -> int:
     return sum(tool["estimated_tokens"] for tool in tools)
 
 
-def _reported_groups(toolset: ToolsetMeta, start: int) -> Iterable[dict[str, Any]]:
+def _reported_groups(toolset: type[Toolset], start: int) -> Iterable[dict[str, Any]]:
     """Describe each nested toolset, the outer ones first."""
     for member in members_of(toolset).by_key.values():
         if not isinstance(member, AnySelector):

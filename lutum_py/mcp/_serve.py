@@ -15,7 +15,7 @@ from .. import Handlers, ToolAvailability, Toolset
 from .._hooks.registered_hook import HookPlaces
 from .._text.escaping import names_for_message
 from .._text.json import shorten
-from .._toolsets.toolset_meta import ToolsetMeta, members_of
+from .._toolsets.members import members_of
 from ..errors import InvalidValueError, MisuseError
 from ..execution._settings import Settings, check_flag, check_function
 from ..typing import AnySelector, Available, Hooks
@@ -80,8 +80,8 @@ def create_server(
         >>> create_server(Sums, version="1.0").name
         'Sums'
     """
-    given: object = toolset
-    if not isinstance(given, ToolsetMeta) or given is Toolset:
+    is_class = isinstance(toolset, type) and issubclass(toolset, Toolset)
+    if not is_class or toolset is Toolset:
         raise MisuseError(f"What is served is a toolset, not {shorten(toolset)}. Pass its class.")
     # Checked here as it is for each call, so that a wrong one is found before the first.
     settings = Settings(

@@ -10,7 +10,8 @@ from typing import Any
 from ... import ToolDef, ToolResult, TurnRequest
 from ..._schema.stand_in import OwnNames, own_name
 from ..._text.json import copy_json, shorten
-from ..._toolsets.offer import offered_definitions, pairs_of
+from ..._toolsets.members import offered_definitions
+from ..._toolsets.offer import pairs_of
 from ..._transcript.request import ToolChoice, names_loaded_by
 from ...errors import MisuseError, ToolDefinitionError
 from ...typing import Descriptions, JsonSchema

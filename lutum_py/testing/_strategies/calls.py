@@ -31,7 +31,7 @@ from ..._text.json import (
     is_whole,
     shorten,
 )
-from ..._toolsets.toolset_meta import ToolsetMeta, members_of
+from ..._toolsets.members import members_of
 from ...dialects._schema.nodes import conjoined
 from ...errors import InvalidArgumentsError, InvalidValueError, MisuseError
 from ...typing import AnySelector, Available, JsonSchema
@@ -650,7 +650,8 @@ def require_toolset(taker: str, given: object) -> None:
     Raises:
         MisuseError: It is not a toolset.
     """
-    if not isinstance(given, ToolsetMeta):
+    is_toolset = isinstance(given, type) and issubclass(given, Toolset)
+    if not is_toolset:
         raise MisuseError(
             f"{taker} takes a Toolset, not {shorten(given)}. Declare a class with `tool(...)` "
             "members."
