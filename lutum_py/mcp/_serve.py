@@ -112,8 +112,8 @@ def create_server(
         )
     if available is None:
         # Clients look for tools by themselves: there is nothing to be loaded first.
-        available = ToolAvailability.default_plus(members_of(given).offer.deferred.selectors)
-    offered = members_of(given).offer.resolve(available)
+        available = ToolAvailability.default_plus(members_of(toolset).offer.deferred.selectors)
+    offered = members_of(toolset).offer.resolve(available)
     _check_hooks(hooks, offered.selectors)
     _check_served(toolset, offered.selectors, handlers, skipped)
     serving = Serving(

@@ -650,8 +650,8 @@ def require_toolset(taker: str, given: object) -> None:
     Raises:
         MisuseError: It is not a toolset.
     """
-    is_toolset = isinstance(given, type) and issubclass(given, Toolset)
-    if not is_toolset:
+    checked: Any = given
+    if not (isinstance(checked, type) and issubclass(checked, Toolset)):
         raise MisuseError(
             f"{taker} takes a Toolset, not {shorten(given)}. Declare a class with `tool(...)` "
             "members."
