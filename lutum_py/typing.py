@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from ._round.run import CallRun as CallRun
     from ._schema.definition import Caller as Caller
     from ._schema.input_model import FnInput as FnInput
+    from ._schema.invocation import Invocation as Invocation
     from ._schema.schema_reader import JsonSchema as JsonSchema
     from ._session.model import AnyModel as AnyModel
     from ._session.model import Model as Model
@@ -163,6 +164,7 @@ else:
             "_round.run": ("CallRun",),
             "_schema.definition": ("Caller",),
             "_schema.input_model": ("FnInput",),
+            "_schema.invocation": ("Invocation",),
             "_schema.schema_reader": ("JsonSchema",),
             "_session.model": (
                 "AnyModel",

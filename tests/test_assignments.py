@@ -92,6 +92,7 @@ MAKERS: Final[dict[str, Callable[[], Any]]] = {
     "Held": held,
     "Hold": lambda: closed_store().hold("one", Desk),
     "HookSet": Shop.HookSet,
+    "Invocation": lambda: call().spec.invocation,
     "MemoryResults": MemoryResults,
     "NeedsTools": lambda: Shop.read_turn(turn(*adds(1))),
     "ModelFn": lambda: tool_fn(input=Args)(use),

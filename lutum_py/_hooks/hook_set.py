@@ -15,7 +15,8 @@ from .._call.selector import AnySelector, FnSelector, Selector
 from .._text.escaping import meant_by, names_for_message
 from .._text.json import shorten
 from .._toolsets.hook_names import HOOK_KINDS, Phase, generated_names, policy_methods, slot_of
-from .._toolsets.toolset_meta import ToolsetMeta, members_of
+from .._toolsets.members import members_of
+from .._toolsets.toolset_meta import ToolsetMeta
 from ..errors import HookError, UnknownToolError
 from .registered_hook import (
     AfterVerdict,

@@ -34,7 +34,8 @@ from .._text.escaping import names_for_message
 from .._text.immutable import Settled
 from .._text.json import is_mapping, shorten
 from .._toolsets.hook_names import HOOK_KINDS, Phase
-from .._toolsets.toolset_meta import ToolsetMeta, members_of
+from .._toolsets.members import members_of
+from .._toolsets.toolset_meta import ToolsetMeta
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult
 from ..errors import HookError, MisuseError

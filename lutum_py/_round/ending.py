@@ -44,7 +44,7 @@ from .._hooks.registered_hook import HookPlaces, RegisteredHook, keyed
 from .._text.escaping import escape_unprintable
 from .._text.immutable import with_fields
 from .._text.json import compact_json, cut, shorten
-from .._toolsets.toolset_meta import members_of
+from .._toolsets.members import members_of
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import (
     NOT_RUN,

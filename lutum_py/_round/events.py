@@ -35,7 +35,7 @@ from .._call.outcomes import answer_of, issue_in
 from .._context.suspension import Decision
 from .._text.escaping import escape_unprintable, is_interrupt
 from .._text.json import size_of
-from .._toolsets.toolset_meta import members_of
+from .._toolsets.members import members_of
 from .._transcript.assistant import AssistantTurn, ServerToolItem
 from .._transcript.result import ToolResult
 from ..errors import MisuseError

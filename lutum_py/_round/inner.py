@@ -46,8 +46,8 @@ from .._context.inner import HasConversation, Inner, ToolRequestedCalls
 from .._hooks.pipeline import AfterSaid, after, review_calls, was_asked_after, write_said
 from .._hooks.registered_hook import HookPlaces, keyed
 from .._text.json import compact_json, json_data, shorten
+from .._toolsets.members import members_of
 from .._toolsets.offer import NotOnOffer
-from .._toolsets.toolset_meta import members_of
 from .._transcript.assistant import AssistantTurn, ToolCallItem, ToolMetadata
 from .._transcript.result import ToolResult, renamed
 from .._transcript.transcript import CommittedRound
@@ -342,7 +342,7 @@ def _made(state: RoundState, by: DecodedCall, asking: AwaitingCall) -> Iterator[
     number = _count_of(state, by)
     first = first_entry(time(), by.id)
     members = members_of(toolset)
-    not_on_offer = NotOnOffer(members, members.offer.all, members.by_name)
+    not_on_offer = NotOnOffer(members, members_of(toolset).offer.all, members.by_name)
     for sent in asking.turn.tool_calls:
         number += 1
         # A provider may have named a call of the turn `c1/2` itself.

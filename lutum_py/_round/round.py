@@ -24,8 +24,8 @@ from .._text.immutable import settle
 from .._text.json import shorten
 from .._text.names import OwnNames, own_name, stand_in
 from .._toolsets.answer import Answer
+from .._toolsets.members import members_of
 from .._toolsets.offer import NotOnOffer, OfferedTools
-from .._toolsets.toolset_meta import members_of
 from .._transcript.assistant import AssistantTurn, ToolMetadata
 from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, joined

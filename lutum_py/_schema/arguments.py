@@ -151,7 +151,7 @@ class InputText:
 
     __hash__: None = None  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (_unpickled, (self.json, self.unset, self.others, self.is_proven))
 
 
@@ -384,8 +384,8 @@ class Filler:
         is_open = is_model or is_dataclass(value)
         set_here = value.model_fields_set if is_model else ()
         made: Any = None
-        taken: dict[Any, None] = {}
-        emptied: set[Any] = set()
+        taken: dict[str | int, None] = {}
+        emptied: set[str | int] = set()
         for name, places, part in _members(value, data):
             made = made or ([*data] if is_array(data) else dict(data))
             at = _place(made, places)
@@ -493,7 +493,7 @@ def replaced(data: Any, before: Any, after: Any, whole: Any) -> Any:
     return made
 
 
-def _by_member(value: object) -> dict[str, Any]:
+def _by_member(value: object) -> dict[str, object]:
     return {str(name): part for name, _, part in _members(value, {})}
 
 
@@ -551,7 +551,7 @@ def keeps_rest(before: object, old: object, after: object, new: object) -> bool:
     return True
 
 
-def _apart(value: object) -> tuple[Any, ...]:
+def _apart(value: object) -> tuple[object, ...]:
     """Return what a value holds that is no member of it, as what a validator keeps for itself."""
     if isinstance(value, BaseModel):
         return (value.__pydantic_private__,)
@@ -1218,7 +1218,7 @@ class PlainArguments(Arguments):
         make: Makes the model, whose fields are of plain types.
     """
 
-    def __init__(self, schema: JsonSchema, make: Callable[[], type[Any]]) -> None:
+    def __init__(self, schema: JsonSchema, make: Callable[[], type]) -> None:
         self._schema = schema
         self._make = make
         self._is_made = False

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypedDict, get_args
 
+from pydantic import create_model
 from pydantic.errors import PydanticUserError
 
 from .._text.escaping import names_for_message
@@ -188,7 +189,7 @@ class _ReadOnly:
     def __deepcopy__(self, memo: dict[int, object]) -> Any:
         return copy_json(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         copied: object = copy_json(self)
         return (type(copied), (copied,))
 
@@ -460,7 +461,7 @@ class ToolDef(Immutable):
     def __repr__(self) -> str:
         return f"ToolDef(name={self.name!r}, description={shorten(self.description, 60)})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         data = self.to_dict()
         data["capabilities"] = self.capabilities
         return (_restore, (data, self.is_foreign))
@@ -616,8 +617,6 @@ def check_targets(place: str, definition: ToolDef, arguments: Arguments) -> None
 
 def _without_schema(input_type: Any, error: PydanticUserError) -> str:
     """Name the field that has no JSON schema: pydantic names only the type that it cannot do."""
-    from pydantic import create_model
-
     from .input_model import FnInput
     from .json_schema import input_schema_of
 

@@ -54,7 +54,7 @@ class FnInput(BaseModel):
     __is_of_function__: ClassVar[bool] = True
     """The docstring of a function describes its fields: the class itself is in no source."""
 
-    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+    def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
         return masked_args(type(self), super().__repr_args__())
 
     if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class FnInput(BaseModel):
 
 def masked_args(
     model: type[BaseModel], args: Iterable[tuple[str | None, object]]
-) -> Iterator[tuple[str | None, Any]]:
+) -> Iterator[tuple[str | None, object]]:
     """Mask what is secret in what a model represents itself by."""
     masking = _masking_of(model)
     for name, value in args:

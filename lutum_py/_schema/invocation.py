@@ -11,14 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import CoroutineType, MethodType
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 from .._text.escaping import names_for_message
+from .._text.immutable import SetOnce
 from ..errors import MisuseError
 from .signature import REQUIRED, Parameter, Signature, read_others, signature_of
 
 
-class Invocation:
+class Invocation(SetOnce):
     """Know how to call one function: which argument goes where, and what the caller must add.
 
     Args:
@@ -39,6 +40,7 @@ class Invocation:
         *("annotations", "context", "fields", "function", "hidden", "is_as_is", "is_async"),
         *("is_handler", "positional", "required", "signature", "whole"),
     )
+    _way: ClassVar[str] = "it is read of a function. Declare the tool with another function."
 
     def __init__(
         self,
@@ -63,9 +65,11 @@ class Invocation:
         self.required: frozenset[str] = frozenset(
             n for n, default in signature.hidden.items() if default is REQUIRED
         )
-        # Nothing renamed, hidden or positional: the fields are the keyword arguments.
+        # Nothing renamed, hidden or positional: the fields are the keyword arguments. A subclass
+        # calls the function in a way of its own, so nobody calls it straight.
         self.is_as_is = (
-            fields is not None
+            type(self) is Invocation
+            and fields is not None
             and not signature.positional
             and not signature.hidden
             and signature.context is None
@@ -136,8 +140,8 @@ class Invocation:
         return self.function(*positional, **keywords)
 
     def bind(
-        self, call: Any, input: Any, skipped: dict[str, Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
+        self, call: Any, input: object, skipped: dict[str, object]
+    ) -> tuple[list[object], dict[str, object]]:
         """Lay out the arguments: by position where the function wants that, else by name."""
         if skipped or self.required:
             self.check(call, skipped)
@@ -155,7 +159,7 @@ class Invocation:
         ]
         return positional, keywords
 
-    def arguments_of(self, input: object) -> dict[str, Any]:
+    def arguments_of(self, input: object) -> dict[str, object]:
         """Return what the model filled in, by the parameters of the function."""
         if self.whole is not None:
             return dict.fromkeys(self.annotations, input)
@@ -222,7 +226,7 @@ class Invocation:
             return arguments[self.whole]
         return {field: arguments[name] for name, field in self.fields.items()}
 
-    def check(self, call: Any, skipped: dict[str, Any]) -> None:
+    def check(self, call: Any, skipped: dict[str, object]) -> None:
         """Make sure that what the model does not fill in is given, and nothing else.
 
         Raises:
@@ -255,7 +259,7 @@ class Invocation:
             return f"{run}(call, {given})" if given else f"{run}(call)"
         return f"call.{'call_sync' if sync else 'call'}({given})"
 
-    async def run(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
+    async def run(self, call: Any, input: object, skipped: dict[str, object]) -> Any:
         """Run the function to its end: an async one here, any other in a worker thread."""
         if self.is_async:
             return await self.start(call, input, skipped)

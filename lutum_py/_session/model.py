@@ -23,8 +23,8 @@ from .._text.immutable import Settled
 from .._text.json import PartialJson, parse_json, shorten
 from .._text.names import OwnNames
 from .._toolsets.answer import Answer
+from .._toolsets.members import members_of
 from .._toolsets.offer import OfferedTools
-from .._toolsets.toolset_meta import members_of
 from .._transcript.assistant import AssistantTurn
 from .._transcript.message import Message
 from .._transcript.request import TurnRequest

@@ -15,6 +15,7 @@ from .._round.round import NeedsTools, check_answer
 from .._schema.definition import ToolDef
 from .._text.json import shorten
 from .._toolsets.answer import Answer, answer_of
+from .._toolsets.members import members_of
 from .._toolsets.offer import (
     Available,
     Descriptions,
@@ -23,7 +24,7 @@ from .._toolsets.offer import (
     ToolRequirement,
     offered_in,
 )
-from .._toolsets.toolset_meta import ToolsetMeta, members_of
+from .._toolsets.toolset_meta import ToolsetMeta
 from .._transcript.request import Cache, DeferredTools, TurnRequest, plain_request
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 from .model import (

@@ -59,7 +59,7 @@ class Answer(Settled, Generic[A]):
         Answer(Literal['yes', 'no'], by='format', name='verdict')
     """
 
-    spec: AnySpec
+    spec: ToolSpec[Any, Any]
     """The tool that is called with the answer."""
     type: TypeForm[A]
     by: Literal["tool", "format"]
@@ -118,7 +118,7 @@ class Answer(Settled, Generic[A]):
             return None, error.fields
         return self.value_of(call.input), ()
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _made, (self.type, self.by, self.name, self._description)
 
     def __repr__(self) -> str:

@@ -25,15 +25,19 @@ from .._schema.schema_reader import JsonSchema
 from .._text.json import compact_json, is_mapping, shorten
 from .._transcript.assistant import ToolMetadata
 from ..errors import MisuseError
+from .members import Members
 
 if TYPE_CHECKING:
-    from .._call.selector import Selector
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core.core_schema import CoreSchema, ValidatorFunctionWrapHandler
+
+    from .._call.selector import AnySelector, Selector
     from .._call.spec import AnySpec
 
 
-def calls_type(toolset: Any) -> type[Any]:
+def calls_type(members: Members) -> type:
     """Make the class of the calls of a toolset."""
-    name = toolset.__qualname__
+    toolset, name = members.toolset, members.toolset.__qualname__
     return _CallsType(
         f"{toolset.__name__}Call",
         (_Calls,),
@@ -42,7 +46,7 @@ def calls_type(toolset: Any) -> type[Any]:
             "__module__": toolset.__module__,
             "__qualname__": f"{name}.Call",
             "__doc__": f"A call of any tool of {name}; as JSON, its tool and its input.",
-            "of_toolset": toolset,
+            "members": members,
         },
     )
 
@@ -50,14 +54,14 @@ def calls_type(toolset: Any) -> type[Any]:
 class _CallsType(type):
     """Make every call of the toolset's tools an instance, as a union of their classes would."""
 
-    of_toolset: Any
+    members: Members
 
     def __instancecheck__(cls, instance: object) -> bool:
-        kinds: Any = tuple(selector.spec.call_type for selector in cls.of_toolset)
+        kinds = tuple(selector.spec.call_type for selector in cls.members.selectors)
         return isinstance(instance, kinds)
 
     def __call__(cls, *_: object, **__: object) -> NoReturn:
-        name = cls.of_toolset.__qualname__
+        name = cls.members.toolset.__qualname__
         raise MisuseError(
             f"{name}.Call stands for calls of all its tools, and makes none. Decode one with "
             f"`{name}.parse_tool_call(metadata)`, or read one with `TypeAdapter({name}.Call)`."
@@ -69,13 +73,15 @@ class _Calls:
 
     __slots__ = ()
 
-    of_toolset: Any
+    members: Members
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        toolset = cls.of_toolset
+    def __get_pydantic_core_schema__(
+        cls, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        members = cls.members
 
-        def read(value: Any, handler: Any) -> Any:
+        def read(value: object, handler: ValidatorFunctionWrapHandler) -> object:
             if not isinstance(value, AnyToolCall):
                 try:
                     return handler(value)
@@ -84,48 +90,49 @@ class _Calls:
                     # Pydantic's error quotes what came, which may be a secret if one of these tools
                     # has any.
                     named = {str(each["loc"][0]) for each in error.errors() if each["loc"]}
-                    tools = [each for each in toolset if each.name in named] or toolset
+                    known = members.selectors
+                    tools = [each for each in known if each.name in named] or known
                     if not any(each.spec.has_secrets for each in tools):
                         raise
                     raise hidden(error, _DEPTH) from None
-            if _member(toolset, value) is None:
+            if _member(members, value) is None:
                 raise PydanticCustomError("tool_call", "this is a call of another toolset")
             return value
 
         return core_schema.no_info_wrap_validator_function(
             read,
-            _any_of([_form_of(selector, handler) for selector in toolset]),
+            _any_of([_form_of(selector, handler) for selector in members.selectors]),
             serialization=core_schema.plain_serializer_function_ser_schema(
-                lambda call: _written(toolset, call), return_schema=core_schema.any_schema()
+                lambda call: _written(members, call), return_schema=core_schema.any_schema()
             ),
         )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> Any:
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> JsonSchema:
         # What is written is what is read.
-        made = handler({key: schema[key] for key in schema if key != "serialization"})
+        made: JsonSchema = handler({key: schema[key] for key in schema if key != "serialization"})
         made.pop("discriminator", None)  # OpenAPI's wants a name for each form; `const` says it all
         return made
 
 
-def _any_of(forms: list[tuple[str, Any]]) -> Any:
+def _any_of(forms: list[tuple[str, CoreSchema]]) -> CoreSchema:
     if forms:
         return core_schema.tagged_union_schema(dict(forms), discriminator="tool")
 
-    def refuse(_: object) -> Any:
+    def refuse(_: object) -> NoReturn:
         raise PydanticCustomError("no_tools", "this toolset has no tools to call")
 
     return core_schema.no_info_before_validator_function(refuse, core_schema.dict_schema())
 
 
-def _form_of(selector: Selector, handler: Any) -> tuple[str, Any]:
+def _form_of(selector: Selector, handler: GetCoreSchemaHandler) -> tuple[str, CoreSchema]:
     """Return the wire name of a tool, and the schema of its calls."""
     spec = selector.spec
     # Read as {"tool": "web_search", "input": {"query": "tea"}}: the input goes through the tool's
     # own decoder as text, so that it is coerced and refused exactly as one of the model is.
     shape: Any = Annotated[spec.arguments.type, _Input(spec)]
 
-    def made(data: dict[str, Any]) -> AnyToolCall:
+    def made(data: dict[str, str]) -> AnyToolCall:
         metadata = ToolMetadata(id=uuid4().hex, name=selector.name, arguments=data["input"])
         return decode(selector, metadata).call
 
@@ -143,7 +150,9 @@ class _Input:
     def __init__(self, spec: AnySpec) -> None:
         self.spec = spec
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         return core_schema.no_info_wrap_validator_function(
             lambda value, _: self._text_of(value), handler(source)
         )
@@ -182,17 +191,20 @@ _PLAIN: Any = dict[str, Any]
 """The type of an input that is known by a JSON schema only."""
 
 
-def _member(toolset: Any, call: Any) -> Any:
+def _member(members: Members, call: object) -> AnySelector | None:
     """Return the member of a toolset that a call is of, if it is one of its calls."""
-    own: Any = getattr(call, "selector", None)
-    return own if own is None or own in toolset else own._reaches(toolset)
+    own: AnySelector | None = getattr(call, "selector", None)
+    if own is None or members.by_name.get(own.name) is own:
+        return own
+    return own._reaches(members.toolset)
 
 
-def _written(toolset: Any, call: Any) -> dict[str, Any]:
-    member = _member(toolset, call)
+def _written(members: Members, call: Any) -> dict[str, object]:
+    member = _member(members, call)
     if member is None:
         raise PydanticSerializationError(
-            f"{shorten(call)} is not a call of {toolset.__qualname__}, and is not written as one."
+            f"{shorten(call)} is not a call of {members.toolset.__qualname__}, and is not written "
+            "as one."
         )
     record = call._record
     text: InputText = record.text_or_raise()

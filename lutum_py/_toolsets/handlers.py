@@ -32,7 +32,8 @@ from .._text.immutable import Settled
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
-from .toolset_meta import ToolsetMeta, members_of
+from .members import members_of
+from .toolset_meta import ToolsetMeta
 
 P = ParamSpec("P")
 T = TypeVar("T")

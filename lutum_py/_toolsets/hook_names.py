@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from .._call.selector import AnySelector
 from .._text.escaping import meant_by, names_for_message
 from .._text.json import shorten
 from ..errors import HookError
-
-if TYPE_CHECKING:
-    from .toolset_meta import Members
+from .members import Members
 
 Phase: TypeAlias = Literal["execution", "gate", "before", "after", "description"]
 

@@ -29,7 +29,6 @@ from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:
     from .._text.bm25 import Bm25
-    from .toolset_meta import Members
 
 Descriptions: TypeAlias = "Iterable[tuple[AnySelector | str, str]] | Mapping[Any, str]"
 """Descriptions for one turn, as pairs or as a mapping; the last one of a tool counts."""
@@ -193,7 +192,7 @@ class Offer:
         index: What the deferred tools are found by, once somebody looked.
     """
 
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: Any) -> None:
         # Worked out when the toolset is first used, and kept: a turn asks for `default` each time.
         selectors = members.selectors
         on = tuple(selector for selector in selectors if not selector.is_off)
@@ -351,7 +350,7 @@ class NotOnOffer:
 
     def __init__(
         self,
-        members: Members,
+        members: Any,
         offered: OfferedTools,
         names: Iterable[str],
         dialect: str | None = None,

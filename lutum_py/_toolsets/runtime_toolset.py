@@ -19,7 +19,7 @@ from .tool_input import SchemaTool, spec_from_definition
 from .toolset_meta import GroupMember, ToolMember, ToolsetMeta, make_toolset
 
 # One class for one content, so that a call that was pickled comes back to the selector it had.
-_made: WeakValueDictionary[Any, ToolsetMeta] = WeakValueDictionary()
+_made: WeakValueDictionary[object, ToolsetMeta] = WeakValueDictionary()
 
 
 def toolset_from_definitions(
@@ -67,7 +67,7 @@ def toolset_of_specs(name: str, specs: Iterable[AnySpec]) -> Any:
     """Make a toolset of tools with functions of their own: never shared, never pickled."""
     _check_name(name)
 
-    def rebuild() -> tuple[Any, ...]:
+    def rebuild() -> tuple[object, ...]:
         raise MisuseError(
             f"Toolset `{name}` is not pickled: it was made with functions. Make it where it is "
             "used."
@@ -77,7 +77,7 @@ def toolset_of_specs(name: str, specs: Iterable[AnySpec]) -> Any:
 
 
 def _of_specs(
-    name: str, specs: Iterable[AnySpec], rebuild: Callable[[], tuple[Any, ...]]
+    name: str, specs: Iterable[AnySpec], rebuild: Callable[[], tuple[object, ...]]
 ) -> ToolsetMeta:
     members = [ToolMember(spec, PLAIN) for spec in specs]
     twice = "two definitions have the name {}. Rename one with `definition.with_name(...)`."
@@ -124,7 +124,7 @@ def toolset_of(name: str, tools: tuple[Any, ...], options: MemberOptions) -> Too
     )
     declared = _declared(name, members, twice)
 
-    def rebuild() -> tuple[Any, ...]:
+    def rebuild() -> tuple[object, ...]:
         for wire_name, each in declared.items():
             if isinstance(each.spec.origin, MethodType):
                 raise MisuseError(
@@ -149,12 +149,12 @@ def _kept(key: object, made: ToolsetMeta) -> ToolsetMeta:
 
 
 def _again(name: str, tools: tuple[tuple[Any, MemberOptions], ...]) -> ToolsetMeta:
-    made: list[Any] = [tool(origin) for origin, _ in tools]
+    made: list[ToolMember] = [tool(origin) for origin, _ in tools]
     members = [ToolMember(each.spec, said) for each, (_, said) in zip(made, tools, strict=True)]
     return toolset_of(name, tuple(members), PLAIN)
 
 
-def _identity(origin: object) -> Any:
+def _identity(origin: object) -> object:
     """Return what tells tools apart: a function itself, or what a definition says."""
     if isinstance(origin, SchemaTool):
         return digest_of(origin.definition.to_dict())

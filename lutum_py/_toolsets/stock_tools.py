@@ -23,8 +23,9 @@ from .._text.clipping import READER, head_of
 from .._text.json import is_object, is_whole, shorten
 from .._transcript.result_cap import ResultStore, check_bound, check_store
 from ..errors import MisuseError, NotFound, ToolDefinitionError
+from .members import members_of
 from .tool_fn import ToolFn, tool_fn
-from .toolset_meta import ToolsetMeta, members_of
+from .toolset_meta import ToolsetMeta
 
 _SUMMARY = 200
 """Characters of the description of a found tool that the model is shown, at most."""
@@ -33,7 +34,7 @@ _NAME_COUNTS = 3
 """How many times more a word of the name counts than one of the descriptions."""
 
 
-def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Selector, ...]:
+def search_tools(toolset: type[object], query: str, limit: int = 5) -> tuple[Selector, ...]:
     """Find deferred tools of a toolset, the best first.
 
     They are ranked by BM25 over their names (split at `_` and at changes of case), their
@@ -206,7 +207,6 @@ class _Searching(Invocation):
 
     def __init__(self, own: Invocation, limit: int) -> None:
         super().__init__(own.function, own.signature, own.own_fields)
-        self.is_as_is = False  # the function is never called straight: `start` is asked each time
         self._limit = limit
 
     def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:

@@ -99,7 +99,7 @@ class Declared:
             ) from error
 
 
-def _local_names(tool: Callable[..., object], frame: FrameType | None) -> dict[str, Any] | None:
+def _local_names(tool: Callable[..., object], frame: FrameType | None) -> dict[str, object] | None:
     """Collect what annotations may name besides the module: the locals around the definition.
 
     Those of a class body count, and those of the function around it; those of a helper that only
@@ -108,7 +108,7 @@ def _local_names(tool: Callable[..., object], frame: FrameType | None) -> dict[s
     # A function written in `make.<locals>.Tools` may name what is local to `make` and to the body
     # of `Tools`; frames further out belong to whoever called.
     written: str = inspect.unwrap(tool).__qualname__
-    names: dict[str, Any] = {}
+    names: dict[str, object] = {}
     while frame is not None and frame.f_locals is not frame.f_globals:
         if not written.startswith(f"{frame.f_code.co_qualname}."):
             break
@@ -134,17 +134,17 @@ class CallOf:
 
     @overload
     def __get__(
-        self, fn: ToolFn[Params, Awaitable[Reply[Out]] | Reply[Out]], owner: Any, /
+        self, fn: ToolFn[Params, Awaitable[Reply[Out]] | Reply[Out]], owner: object, /
     ) -> type[FnCall[Params, Out]]: ...
     @overload
     def __get__(
-        self, fn: ToolFn[Params, Awaitable[Out]], owner: Any, /
+        self, fn: ToolFn[Params, Awaitable[Out]], owner: object, /
     ) -> type[FnCall[Params, Out]]: ...
     @overload
-    def __get__(self, fn: ToolFn[Params, Out], owner: Any, /) -> type[FnCall[Params, Out]]: ...
+    def __get__(self, fn: ToolFn[Params, Out], owner: object, /) -> type[FnCall[Params, Out]]: ...
     @overload
-    def __get__(self, fn: None, owner: Any, /) -> Self: ...
-    def __get__(self, fn: Any, owner: Any, /) -> Any:
+    def __get__(self, fn: None, owner: object, /) -> Self: ...
+    def __get__(self, fn: Any, owner: object, /) -> Any:
         """Return the class of the calls; for `ToolFn` itself, this descriptor."""
         return self if fn is None else fn.__lutum_fn__().call_type
 
@@ -262,7 +262,7 @@ class DecoratedFn(Settled, Generic[Params, Returned_co]):
             return self if obj is None else MethodType(self, obj)
 
     @property
-    def Handled(self) -> Any:  # noqa: N802 - a class, named as one
+    def Handled(self) -> type[Any]:  # noqa: N802 - a class, named as one
         """The class of the calls that a hook handled."""
         return self._made().handled_type
 
@@ -321,7 +321,7 @@ class ToolFn(DecoratedFn[Params, Returned_co]):
         ) -> ToolFn[Unbound, Returned]: ...
         @overload
         def __get__(self, obj: object, owner: type, /) -> Self: ...
-        def __get__(self, obj: object, owner: object = None, /) -> Any: ...
+        def __get__(self, obj: object, owner: object = None, /) -> object: ...
         def __lutum_sent__(self) -> Callable[Params, Returned_co]: ...
 
     Call: ClassVar[CallOf] = CallOf()
@@ -372,7 +372,7 @@ class HidingFn(ToolFn[Params, Returned_co], Generic[Params, Returned_co, Out]):
         def __get__(self, obj: object, owner: type, /) -> Self: ...
         def __get__(  # pyright: ignore[reportIncompatibleMethodOverride]
             self, obj: object, owner: object = None, /
-        ) -> Any: ...
+        ) -> object: ...
 
 
 class ModelFn(DecoratedFn[Params, Returned_co], Generic[Params, Returned_co, InputType, Out]):
@@ -403,7 +403,7 @@ class ModelFn(DecoratedFn[Params, Returned_co], Generic[Params, Returned_co, Inp
         ) -> ModelFn[Unbound, Returned, InputType, Out]: ...
         @overload
         def __get__(self, obj: object, owner: type, /) -> Self: ...
-        def __get__(self, obj: object, owner: object = None, /) -> Any: ...
+        def __get__(self, obj: object, owner: object = None, /) -> object: ...
 
     @property
     def Input(self) -> type[InputType]:  # noqa: N802 - a class, named as one

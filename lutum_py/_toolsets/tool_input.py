@@ -82,7 +82,7 @@ class ToolInput(BaseModel, Generic[Out]):
         # By this an overload of `tool()` tells all other models from this one.
         __sizeof__: ClassVar[None]  # type: ignore[assignment]
 
-    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+    def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
         return masked_args(type(self), super().__repr_args__())
 
     @classmethod

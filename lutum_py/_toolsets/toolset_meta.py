@@ -6,7 +6,6 @@ import builtins
 import copyreg
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cached_property
 from inspect import CO_VARARGS, unwrap
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Never, NoReturn, Union
@@ -15,17 +14,17 @@ from .._call.selector import AnySelector, Selector, selector_type
 from .._call.spec import PLAIN, UNSET, AnySpec, Condition, MemberOptions
 from .._schema.definition import check_names
 from .._text.display import Displayed, Listing
-from .._text.escaping import did_you_mean, escape_unprintable, names_for_message, quoted
+from .._text.escaping import did_you_mean, escape_unprintable, names_for_message
 from .._text.json import shorten
 from .._text.on_demand import ONCE
-from ..errors import MisuseError, ToolDefinitionError, UnknownToolError
+from ..errors import MisuseError, ToolDefinitionError
 from .hook_names import HOOK_SET_NAMES, generated_names
+from .members import Members, members_of
 
 if TYPE_CHECKING:
     from .._call.call import Hooks
     from .._call.spec import Rule
     from .._transcript.result_cap import ResultCap
-    from .offer import Offer
 
 _METHODS = (classmethod, staticmethod, property)
 
@@ -222,130 +221,6 @@ def is_reserved(key: str, root: type) -> bool:
     return hasattr(root, key) or key in HOOK_SET_NAMES
 
 
-class Members:
-    """Hold the members of a toolset, and what follows from them.
-
-    Args:
-        toolset: The toolset.
-        by_key: Its members by their names in the body.
-        selectors: The tools of all paths, in the order of declaration.
-        options: What is said about all members, in the head of the class or of one that it inherits
-            from.
-
-    Attributes:
-        by_name: The tools by their names on the wire: a flat list, whatever is nested, as in
-            `{"find": App.find, "crm_find": App.data.crm.find}`.
-        origin: The toolset that it is a bound view of; itself if it is none.
-        path: Where the view stands in the outermost toolset.
-        call_type: The class of its calls, once somebody asked.
-        policy_base: The base class of its policies, once somebody asked.
-        rebuild: Returns what pickle makes the class of again; None for one that has a place.
-        caps_results: Whether some tool has a cap on its results.
-        needs_review: Whether some tool has rules, or may need an approval.
-
-    Raises:
-        ToolDefinitionError: Two tools have one name.
-    """
-
-    def __init__(
-        self,
-        toolset: ToolsetMeta,
-        by_key: Mapping[str, Selector | ToolsetMeta],
-        selectors: tuple[Selector, ...],
-        options: MemberOptions,
-    ) -> None:
-        self.toolset = toolset
-        self.by_key = by_key
-        self.selectors = selectors
-        self.options = options
-        self.by_name: dict[str, Selector] = {}
-        self.origin = toolset
-        self.path: tuple[str, ...] = ()
-        self.call_type: type | None = None
-        self.policy_base: type | None = None
-        self.rebuild: Callable[[], tuple[object, ...]] | None = None
-        self.caps_results = any(e.options.result_cap not in (None, UNSET) for e in selectors)
-        self.needs_review = any(each.needs_review for each in selectors)
-        for selector in selectors:
-            other = self.by_name.setdefault(selector.name, selector)
-            if other is not selector:
-                raise ToolDefinitionError(
-                    f"Toolset `{toolset.__qualname__}`: {'.'.join(other.path)} and "
-                    f"{'.'.join(selector.path)} are both called {selector.name!r} on the wire. "
-                    "Rename one where it is declared, as in `@tool_fn(name=...)`, or nest one "
-                    "under `toolset(..., prefix=...)`."
-                )
-
-    @cached_property
-    def offer(self) -> Offer:
-        """What the toolset offers."""
-        from .offer import Offer
-
-        return Offer(self)
-
-    def named(self, name: str) -> Selector:
-        """Return the tool of a wire name.
-
-        Raises:
-            UnknownToolError: There is none.
-        """
-        if not isinstance(name, str):
-            raise self._no_member(name)
-        found = self.by_name.get(name)
-        if found is None:
-            raise self.unknown(name)
-        return found
-
-    def find(self, named: AnySelector | str) -> tuple[Selector, ...]:
-        """Find every member that a selector or wire name stands for; see `Toolset.select`."""
-        if isinstance(named, str):
-            return (self.named(named),)
-        # Nearly every selector is the toolset's own, and is its own answer.
-        if named in self.toolset:
-            return (self.by_name[named.name],)
-        # `Data.find` is not a member of `App`, but stands for `App.users.find` and
-        # `App.orders.find`, where `Data` is nested twice.
-        found = tuple(own for own in self.selectors if own._leads_to(named))
-        if not found:
-            raise self._no_member(named)
-        return found
-
-    def find_all(self, named: AnySelector | str | type) -> tuple[Selector, ...]:
-        """Do as `find` does; for a toolset, find every member that its tools stand for."""
-        if isinstance(named, ToolsetMeta):
-            return tuple(own for inner in named for own in self.find(inner))
-        return self.find(named)  # type: ignore[arg-type]
-
-    def unknown(self, name: str, *, by_model: bool = False) -> UnknownToolError:
-        """Make the error for an unknown tool; a model is not told about what is deferred."""
-        deferred = self.offer.deferred.by_name if by_model else ()
-        known = [each for each in self.by_name if each not in deferred]
-        near = did_you_mean(name, known)
-        hint = f" Did you mean {quoted(near)}?" if near else ""
-        return UnknownToolError(
-            f"{self.toolset.__qualname__} has no tool {shorten(name)}.{hint} It has "
-            f"{names_for_message(known)}.",
-            name=name,
-            suggestion=near,
-        )
-
-    def _no_member(self, given: object) -> UnknownToolError:
-        what = "is no member of" if isinstance(given, AnySelector) else "is no selector of"
-        if isinstance(given, ToolsetMeta):
-            what = "is a whole toolset; name one tool of it. It is no selector of"
-        return UnknownToolError(
-            f"{shorten(given)} {what} {self.toolset.__qualname__}, nor the name of one. It has "
-            f"{names_for_message('.'.join(selector.path) for selector in self.selectors)}.",
-            name=str(getattr(given, "name", given)),
-        )
-
-
-def members_of(toolset: Any) -> Members:
-    """Return what a toolset knows of itself."""
-    members: Members = toolset._members
-    return members
-
-
 # A metaclass, because a toolset is used as a class (`for selector in AppTools`,
 # `AppTools.data.find`), and type checkers then know each member from the body. An object with the
 # same methods would have no types for its members.
@@ -487,7 +362,7 @@ def _calls(toolset: ToolsetMeta) -> type:
         if members.call_type is None:
             from .call_type import calls_type
 
-            members.call_type = calls_type(toolset)
+            members.call_type = calls_type(members)
     return members.call_type
 
 
