@@ -199,9 +199,8 @@ class AnySelector(Immutable):
         """
         spec = self.spec
         try:
-            value = spec.validate_json(metadata.arguments)
+            value = spec.validate_json(read := metadata.arguments)
             coerced: tuple[str, ...] = ()
-            read = metadata.arguments
         except ValidationError as error:
             value, coerced, read = self._coerce(metadata, error, redact)
         except _TOO_MUCH as error:
