@@ -13,8 +13,7 @@ from .._text.json import shorten
 from ..errors import ToolDefinitionError, UnknownToolError
 
 if TYPE_CHECKING:
-    from .._schema.definition import ToolDef
-    from .offer import Available, Descriptions, Offer
+    from .offer import Offer
 
 
 class Members:
@@ -144,17 +143,3 @@ def members_of(toolset: Any) -> Members:
 def is_toolset(value: object) -> bool:
     """Whether something is a toolset."""
     return isinstance(getattr(value, "_members", None), Members)
-
-
-def offered_definitions(
-    toolset: type[Any], available: Available = None, descriptions: Descriptions = ()
-) -> tuple[ToolDef, ...]:
-    """Return the definitions that a dialect is to render.
-
-    Args:
-        toolset: A toolset.
-        available: Which of its tools; those that are on by default.
-        descriptions: Descriptions that hold for this turn.
-    """
-    offer = members_of(toolset).offer
-    return offer.describe(offer.resolve(available).definitions, descriptions)
