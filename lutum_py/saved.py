@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ._text.display import Entry as Entry
     from ._text.display import Listing as Listing
     from ._text.display import Part as Part
-    from ._transcript.check import TranscriptFault as TranscriptFault
     from ._transcript.display import whole_entry as whole_entry
     from ._transcript.saved import PLAN as PLAN
     from ._transcript.saved import SESSION as SESSION
@@ -49,7 +48,6 @@ else:
         {
             "_round.display": ("SavedPlan", "read_plan", "read_stored_round"),
             "_text.display": ("Entry", "Listing", "Part"),
-            "_transcript.check": ("TranscriptFault",),
             "_transcript.display": ("whole_entry",),
             "_transcript.saved": (
                 *("PLAN", "SESSION", "TRANSCRIPT", "Form", "Saved", "check_key", "dump_saved"),

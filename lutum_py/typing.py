@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ._call.selector import HidingSelector as HidingSelector
     from ._call.selector import InputSelector as InputSelector
     from ._call.selector import TakesContext as TakesContext
+    from ._call.spec import AnySpec as AnySpec
     from ._call.spec import Condition as Condition
     from ._call.spec import Conditions as Conditions
     from ._call.spec import FnSpec as FnSpec
@@ -135,6 +136,7 @@ else:
             ),
             "_call.selector": ("AnySelector", "HidingSelector", "InputSelector", "TakesContext"),
             "_call.spec": (
+                "AnySpec",
                 "Condition",
                 "Conditions",
                 "FnSpec",

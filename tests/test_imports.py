@@ -16,7 +16,6 @@ SLOW: Final = {
     "ast": "for classes that document their fields",
     "asyncio": "for async programs",
     "attrs": "comes with the extra jsonschema",
-    "concurrent.futures": "with logging, for tools that run in threads",
     "datetime": "for the time of a decision",
     "difflib": "for near misses",
     "google.genai": "an SDK",
@@ -45,10 +44,10 @@ SLOW: Final = {
 
 OURS: Final = {
     "_call.call": "what declares tools makes no calls",
+    "_call.call_state": "what declares tools decodes no calls",
     "_call.decisions": "for hooks, and loads logging",
     "_call.outcomes": "what declares tools makes no calls",
     "_call.rules": "for tools that are declared with a rule",
-    "_context.cancellation": "loads asyncio",
     "_context.context": "for tools that take one",
     "_context.suspension": "few calls wait, and fewer are decided on here",
     "_toolsets.answer": "for final answers of a type",
@@ -72,6 +71,7 @@ OURS: Final = {
     "_schema.secrets": "what is only declared is shown nowhere",
     "_session": "what declares tools needs no sessions, and few are saved",
     "_text.json": "loads pydantic, which no exception needs",
+    "_text.waiting": "loads asyncio",
     "_transcript.assistant": "what declares tools makes no calls",
     "_transcript.check": "for transcripts that are not valid",
     "_transcript.display": "for what is looked at",

@@ -16,7 +16,7 @@ import lutum_py.typing
 
 from .public_api import public_modules, public_names
 
-ONLY_GIVEN = {"Held", "RemoteTools"}
+ONLY_GIVEN = {"Held", "Hold", "RemoteTools", "ToolRound", "ToolRoundPlan"}
 """What users get of a function, and never make."""
 CALLED = ("__init__", "__call__", "__getitem__", "__iter__")
 PARAMETERS = {"TypeVar", "ParamSpec", "TypeVarTuple"}

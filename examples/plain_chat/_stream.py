@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from lutum_py import AssistantTurn
 from lutum_py.dialects.authoring import (
     BrokenStream,
-    PartialJson,
     Place,
     StreamReader,
     copy_json,
     response_place,
 )
-from lutum_py.streaming import ArgumentsDelta, CallStarted, StreamEvent, TextDelta
+from lutum_py.streaming import ArgumentsDelta, CallStarted, PartialJson, StreamEvent, TextDelta
 
 from ._decode import turn_of
 from ._facts import NAME

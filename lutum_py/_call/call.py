@@ -7,6 +7,7 @@ run it, or let hooks decide about it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from operator import attrgetter
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -114,9 +115,9 @@ class AnyToolCall:
         return self._record.metadata.name
 
     if not TYPE_CHECKING:  # `settle` lets them refuse assignments
-        metadata = property(lambda self: self._record.metadata)
-        selector = property(lambda self: self._record.selector)
-        coerced = property(lambda self: self._record.coerced)
+        metadata = property(attrgetter("_record.metadata"))
+        selector = property(attrgetter("_record.selector"))
+        coerced = property(attrgetter("_record.coerced"))
 
     @property
     def status(self) -> CallStatus:

@@ -647,7 +647,7 @@ def decode(
         said = " (its text is hidden)" if redact else f": {cut(words_of(error), 200)}"
         raise ToolInputError(
             f"A validator of tool `{selector.name}` raised {type(error).__name__}{said} (call "
-            f"{metadata.id!r}). Validators raise ValueError for what does not fit; coerce the "
+            f"{metadata.id!r}). Validators raise ValueError for what does not fit; fix the "
             "validator.",
             tool=selector.name,
         ) from (None if redact else error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from time import time
 from typing import TYPE_CHECKING, Any, Final, Generic, Never, NoReturn, final
 
@@ -85,9 +86,13 @@ class ToolRound(TurnProperties, OpenCalls[T_co], Generic[T_co, AN_co]):
         self._answer, self._answered = answer, answered
 
     if not TYPE_CHECKING:  # `settle` lets them refuse assignments
-        turn = property(lambda self: self._state.turn)
-        toolset = property(lambda self: self._state.toolset)
-        tool_calls = property(lambda self: self._state.shown(self._state.calls))
+        turn = property(attrgetter("_state.turn"))
+        toolset = property(attrgetter("_state.toolset"))
+
+        @property
+        def tool_calls(self) -> tuple[AnyToolCall, ...]:
+            """The calls that can be run, decoded, in order."""
+            return self._state.shown(self._state.calls)
 
     @property
     def request_id(self) -> str | None:

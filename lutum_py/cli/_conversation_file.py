@@ -30,12 +30,12 @@ from ..saved import (
     SESSION,
     TRANSCRIPT,
     Saved,
-    TranscriptFault,
     examine,
     open_saved,
     repair,
     seal_in_words,
 )
+from ..turns import TranscriptFault
 from ._screen import Failure, json_text, system_reason
 
 _OF_THIS_LIBRARY: Final = "lutum_py."

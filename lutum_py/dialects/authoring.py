@@ -7,7 +7,7 @@
 | `Facts`, `Strictness`, `facts_of` | what is known of the provider, as data |
 | `Place`, `DecodedResponse`, `WireCall`, `read_call`, `response_place` | a response |
 | `Draft`, `Rendering`, `FrontRendering`, `NativeSearch` | a request on its way to the wire |
-| `StreamReader`, `BrokenStream`, `PartialJson` | the decoder of a stream |
+| `StreamReader`, `BrokenStream` | the decoder of a stream |
 | `Form`, `Repairing`, `Pairing`, `Piece`, `note_places`, `text_of` | check and repair |
 | `History` | messages that were kept elsewhere |
 | `WireForm`, `Said`, `halves`, `objects`, `of_role`, `said_call`, `wire_form_of` | for tests |
@@ -18,7 +18,7 @@
 
 from __future__ import annotations
 
-from .._text.json import PartialJson, copy_json, is_mapping, is_sequence
+from .._text.json import copy_json, is_mapping, is_sequence
 from ._arguments import BrokenStream
 from ._dialect import Dialect, Draft
 from ._facts import Facts, facts_of
@@ -45,7 +45,6 @@ __all__ = [
     "History",
     "NativeSearch",
     "Pairing",
-    "PartialJson",
     "Piece",
     "Place",
     "Rendering",

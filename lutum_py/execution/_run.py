@@ -59,8 +59,7 @@ from ._settings import Around, RunSettings
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-_Task: TypeAlias = "asyncio.Task[Any]"
-_Wait: TypeAlias = Callable[[_Task, float], Awaitable[object]]
+_Wait: TypeAlias = "Callable[[asyncio.Task[Any], float], Awaitable[object]]"
 
 
 # Three may ask a tool to stop, and what it raises then means another thing for each: after the
@@ -101,7 +100,7 @@ class Run:
     is_said = False
     timer: asyncio.TimerHandle | None = None
     trace: str | None = None
-    thread: Future[Ended[Any]] | None = None
+    _thread: Future[Ended[Any]] | None = None
 
     def __init__(
         self,
@@ -339,19 +338,19 @@ class Run:
         self._end_alone()
         return self.told(self._finished(output))
 
-    def stop_alone(self, task: _Task) -> None:
+    def stop_alone(self, task: asyncio.Task[Any]) -> None:
         """Ask such a run to end, since the task that waits for it does."""
         self.cause, self.on_error = _Cause.OWNER, _ignore
         if self.timer is not None:  # its deadline is not to disturb how it ends now
             self.timer.cancel()
         task.cancel()
 
-    def abandon_alone(self, task: _Task) -> Outcome:
+    def abandon_alone(self, task: asyncio.Task[Any]) -> Outcome:
         """Give up such a run, which does not end; return its outcome, which nobody was told of."""
         self.is_left = True
         return self._outcome(task)
 
-    def _expire(self, task: _Task, leave: Callable[[], None]) -> None:
+    def _expire(self, task: asyncio.Task[Any], leave: Callable[[], None]) -> None:
         self.cause = _Cause.DEADLINE
         task.cancel()
         self.timer = task.get_loop().call_later(self.settings.grace, leave)
@@ -383,7 +382,7 @@ class Run:
             return _Fatal(error)
 
     async def _in_thread(self) -> Any:
-        self.thread = thread = run_in_thread(self._function, self.call.name)
+        self._thread = thread = run_in_thread(self._function, self.call.name)
         try:
             await wait_for_thread(thread)
         except asyncio.CancelledError:
@@ -392,7 +391,7 @@ class Run:
                 self.is_left = True
                 raise
         # What it raised will hold this frame, and is not to be held by it.
-        self.thread = None
+        self._thread = None
         try:
             output = thread.result().result()
         finally:
@@ -402,17 +401,17 @@ class Run:
     def _function(self) -> Any:
         return self.of.invoke(self.hidden)
 
-    async def _stop(self, task: _Task, reason: str, wait: _Wait) -> None:
+    async def _stop(self, task: asyncio.Task[Any], reason: str, wait: _Wait) -> None:
         """Ask the run to end, and give it the grace to do so."""
         self.cancel(reason)
         # First the token alone, which a function in a thread may look at; then the task, which for
         # such a function only means that nobody waits any more.
-        if self.thread is not None and self.invocation.context is not None:
+        if self._thread is not None and self.invocation.context is not None:
             await wait(task, self.settings.grace)
         task.cancel()
         await wait(task, self.settings.grace)
 
-    def _outcome(self, task: _Task) -> Outcome:
+    def _outcome(self, task: asyncio.Task[Any]) -> Outcome:
         """Say the outcome of a run that is over, or that could not be stopped."""
         if not task.done():
             leave_behind(task)
@@ -591,7 +590,7 @@ class _Fatal(NamedTuple):
     error: BaseException
 
 
-async def _wait(task: _Task, seconds: float) -> None:
+async def _wait(task: asyncio.Task[Any], seconds: float) -> None:
     await asyncio.wait((task,), timeout=seconds)
 
 
