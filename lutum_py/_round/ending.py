@@ -481,9 +481,11 @@ def check_shown(state: RoundState, call_id: str, hooks: object = None) -> None:
     if call_id not in state.call_round.inner or not RegisteredHook.any_after:
         return
     call = state.find_decoded(call_id)
-    own = hooks._hooks_for(call.selector, "after") if call and isinstance(hooks, HookPlaces) else ()
+    if call is None:
+        return
+    own = hooks._hooks_for(call.selector, "after") if isinstance(hooks, HookPlaces) else ()
     later = dict(keyed(own))
-    for key, hook, of in _not_asked(state, {} if call is None else {call_id: call}):
+    for key, hook, of in _not_asked(state, {call_id: call}):
         if of is call and key not in later:
             raise MisuseError(
                 f"After-hook `{hook.name}` has not seen the result of call {call_id!r} of tool "

@@ -133,7 +133,7 @@ def _dump_step(call: CallRecord, step: Step) -> dict[str, Any]:
         text = call.text_of(None)
         data |= {"arguments": text.data, **dump_unset(text)}
     elif step.kind == "requested":
-        asked: Ask = step.detail
+        asked: Any = step.detail
         data["requested"] = {
             "calls": [_dump_requested(each) for each in asked.calls],
             **({} if asked.trace is None else {"trace": asked.trace}),

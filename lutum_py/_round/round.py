@@ -286,7 +286,8 @@ def read_turn(
         state.unread = {
             id: unread_call(asked[id], first, of, call_round) for id, of in ended.items()
         }
-    return NeedsTools(ToolRound(state, value, answered))
+    made: ToolRound[Any, Any] = ToolRound(state, value, answered)
+    return NeedsTools(made)
 
 
 def names_known(by_name: Mapping[str, object], answer: Answer[Any] | None) -> Collection[str]:

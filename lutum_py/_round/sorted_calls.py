@@ -355,9 +355,9 @@ class RoundState:
 
     def note_hooks(self, hooks: object) -> None:
         """Remember a hook set that decided: its after-hooks have to see results before the end."""
-        if isinstance(hooks, HookPlaces):
-            given: HookPlaces[Any] = hooks
-            self.hook_sets[id(given)] = given
+        given: Any = hooks
+        if isinstance(given, HookPlaces):
+            self.hook_sets[id(hooks)] = given
 
     def note_hooks_of_before(self, hooks: object) -> None:
         """Remember a hook set for the one that decided before the round was saved."""

@@ -20,6 +20,7 @@ from .._text.json import (
     copy_json,
     digest_of,
     is_array,
+    is_mapping,
     is_object,
     is_seconds,
     sendable,
@@ -468,7 +469,7 @@ class ToolDef(Immutable):
 
 
 def _json_object(place: str, which: str, schema: object) -> JsonSchema:
-    if not isinstance(schema, Mapping):
+    if not is_mapping(schema):
         raise ToolDefinitionError(
             f"{place}: the {which} schema must be a JSON object, got {shorten(schema)}. Pass "
             '{"type": "object", "properties": {...}}.'

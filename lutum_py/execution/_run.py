@@ -716,8 +716,8 @@ class PlanRun:
 
     def hooks_after(self, outcome: Outcome) -> Hooks | None:
         """Return the hooks that see an outcome before the plan is given it, if any do."""
-        hooks = self.settings.hooks
-        return hooks if isinstance(hooks, HookSet) and isinstance(outcome, ToolResult) else None
+        is_set = isinstance(self.settings.hooks, HookSet)
+        return self.settings.hooks if is_set and isinstance(outcome, ToolResult) else None
 
     def after_doubt(self, run: CallRun) -> Outcome | None:
         """Answer a call that would come after one which perhaps still works on the same.
