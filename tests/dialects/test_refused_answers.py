@@ -272,10 +272,10 @@ def test_a_router_passes_on_why_the_provider_behind_it_ended_the_turn() -> None:
                 assert kept == ([] if turn.is_blocked else ["c1"])
                 outcome.round.discard()
     for ends in ("stop", "length", "content_filter"):
-        for behind in ("STOP", "completed", "", None, "error" if ends != "stop" else None):
+        for calm_or_later in ("STOP", "completed", "", None, "error" if ends != "stop" else None):
             choice = {"message": {"content": SAID}, "finish_reason": ends}
-            turn = openai_chat.decode({"choices": [{**choice, "native_finish_reason": behind}]})
-            assert turn.finish_reason == ends
+            choice |= {"native_finish_reason": calm_or_later}
+            assert openai_chat.decode({"choices": [choice]}).finish_reason == ends
     silent = {"finish_reason": "stop", "native_finish_reason": "network_error"}
     assert openai_chat.decode({"choices": [silent]}).is_truncated
 

@@ -117,7 +117,7 @@ def test_what_fits_is_encoded(kind: Any, value: Any, text: str) -> None:
     json.loads(text, parse_constant=pytest.fail)
 
 
-HALVES: list[tuple[Any, Any, str]] = [
+HALVES: list[tuple[Any, Any, str | None]] = [
     (str, "caf\udce9", '"caf\ufffd"'),
     (str, "\ud83d\ude00 \ud83d", '"\U0001f600 \ufffd"'),
     (None, {"names": ["ok", "caf\udce9"], "on": datetime.date(2020, 1, 2)}, None),
