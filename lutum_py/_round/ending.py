@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from inspect import iscoroutine
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from .._call.base_call import CallRecord
 from .._call.call import Hooks
@@ -507,17 +507,20 @@ def _not_asked(
                     yield key, hook, call
 
 
-def ended_within(call: CallRecord, results: Mapping[str, ToolResult]) -> str:
-    """Tell in the result of a call that is given up how the calls that it requested ended.
+_MOST_WITHIN: Final = 50
+
+
+def ended_within(calls: Iterable[CallRecord], results: Mapping[str, ToolResult]) -> str:
+    """Tell in the result of a call that fails, or is given up, how calls that it requested ended.
 
     Args:
-        call: The call.
+        calls: The calls that it requested.
         results: The outcomes that were not recorded in the plan, by call id.
     """
     said: list[str] = []
     # The model sees the outer call alone, and is to know which parts of it were done. For example,
     # it reads "Within it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
-    for inner in call.requested_calls():
+    for inner in calls:
         given, ended = results.get(inner.id), end_of(inner.history)
         begun = was_begun(inner.history)
         if given is not None:
@@ -529,6 +532,8 @@ def ended_within(call: CallRecord, results: Mapping[str, ToolResult]) -> str:
         if how == "cancelled" and not begun:
             how = "not executed"
         said.append(f"{inner.id} of tool {inner.name}: {how}")
+    if len(said) > _MOST_WITHIN:
+        said[_MOST_WITHIN:] = [f"and {len(said) - _MOST_WITHIN:,} more calls"]
     return f" Within it, {'; '.join(said)}." if said else ""
 
 

@@ -816,7 +816,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         def moves(call: CallRecord) -> list[Move]:
             was_started = was_begun(call.history) or call.metadata in left
             result = known.get(call.id) or unfinished(
-                call, was_started, reason, ended_within(call, known | _answers(call))
+                call,
+                was_started,
+                reason,
+                ended_within(call.requested_calls(), known | _answers(call)),
             )
             return ended_with(call, result)
 
@@ -825,7 +828,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         for call in given_up:
             result = answer_of(call) or known.get(call.id)
             if result is None and was_begun(call.history):  # it has ended, and nobody recorded it
-                more = ended_within(call, known | _answers(call))
+                more = ended_within(call.requested_calls(), known | _answers(call))
                 result = unfinished(call, True, reason, more)
             if result is not None:
                 ends[call.id] = result
@@ -861,7 +864,9 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
             within = {each.id: each for each in results if each.id in inner}
             finished = [each for each in results if each.id not in inner]
         filled = {
-            call.id: unfinished(call, call.id in started, reason, ended_within(call, within))
+            call.id: unfinished(
+                call, call.id in started, reason, ended_within(call.requested_calls(), within)
+            )
             for call in given_up
         }
         return results_of(self._state, finished, unfinished=filled)

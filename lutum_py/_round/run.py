@@ -119,16 +119,28 @@ class CallRun:
         return finish(self._record, output, self.number)
 
     def fail(self, message: str, code: str | None = None) -> ToolResult:
-        """End the run as `call.fail` does."""
-        return fail(self._record, message, code, self.number)
+        """End the run as `call.fail` does, and name what was done within the call."""
+        return fail(self._record, f"{message}{self._effects_within()}", code, self.number)
 
     def indeterminate(self, reason: str, code: str | None = None) -> ToolResult:
         """End the run as `call.indeterminate` does."""
-        return give_up(self._record, reason, code, self.number)
+        return give_up(self._record, f"{reason}{self._effects_within()}", code, self.number)
 
     def cancel(self, reason: str) -> ToolResult:
         """End the run of a tool that stopped itself, or that only reads."""
+        reason = f"{reason}{self._effects_within()}"
         return end_with(self._record, self._cancellation(reason, Cancelled.code), self.number)
+
+    # A model that reads of the failure alone may do again what was done.
+    def _effects_within(self) -> str:
+        """Name the calls that this one requested, and that had effects or may have had some."""
+        begun = (
+            each
+            for each in decoded_calls(self._record.requested_calls())
+            if was_begun(each.history) and not each.spec.definition.only_reads
+        )
+        said = ended_within(begun, {})
+        return said and f"\n{said.lstrip()}"
 
     def suspend(self, ticket: SuspendTicket) -> SuspendedCall:
         """End the run as `call.suspend` does."""
@@ -189,7 +201,7 @@ class CallRun:
         if not was_begun(call.history):
             return self._cancellation(f"{what}{reason}", code)
         reason = f"the tool was started before, and did not go on{reason}"
-        within = ended_within(call, {})
+        within = ended_within(call.requested_calls(), {})
         if self.only_reads:
             return self._cancellation(f"{reason}{within}", code)
         return unknown_outcome(call.metadata, f"{_doubt(reason)}{within}", code)

@@ -7,7 +7,7 @@ that may hold such a number are looked at, and only if the trace of one is there
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from math import isfinite
 from types import NoneType
@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, SchemaValidator, from_json, to_json
 
-from .._text.json import MOST_DIGITS, cut, has_long_number, is_array, is_object, parse_json, shorten
+from .._text.json import (
+    MOST_DIGITS,
+    cut,
+    has_long_number,
+    is_array,
+    is_object,
+    parse_json,
+    sendable_json,
+    shorten,
+)
 from ..errors import FieldIssue, ToolOutputError
 from .arguments import fields_of, same
 from .read_back import is_faithful, reader_of, schema_parts
@@ -26,13 +35,13 @@ if TYPE_CHECKING:
     from .schema_reader import JsonSchema
 
 _NO_NUMBERS = frozenset({bool, int, str, NoneType})
-_HALF_A_PAIR: Final = (
-    "a text in it holds half of a surrogate pair, which UTF-8 cannot carry; a file name that is "
-    "not UTF-8 has such, and `text.encode(errors='replace').decode()` takes them out"
-)
 _TOO_MANY_DIGITS: Final = (
     f"an integer in it has more than {MOST_DIGITS:,} digits, which Python refuses to read; give "
     "it as a text, as in `hex(number)`"
+)
+_HALF_A_KEY: Final = (
+    "a key in it holds half of a surrogate pair, which UTF-8 cannot carry; "
+    "`key.encode(errors='backslashreplace').decode()` writes it otherwise"
 )
 _NOT_FINITE: Final = "JSON has neither NaN nor infinities; give None or a text in its place"
 # What a value of these kinds is written as cannot be told from the schema.
@@ -98,39 +107,57 @@ class Output:
         return self._adapter
 
     def encode(self, tool: str, value: Any) -> str:
-        """Return the output as JSON text.
+        """Return the output as JSON text; half of a surrogate pair in it becomes U+FFFD.
 
         Raises:
             ToolOutputError: It does not fit the declared type, or has no JSON form.
         """
         try:
-            if self.type is None:
-                loose = to_json(value, inf_nan_mode="null")
-                # pydantic writes `null` for NaN. Most outputs have no null in their text, so
-                # nothing can be lost there, and the value need not be gone through.
-                if value.__class__ not in _NO_NUMBERS and b"null" in loose:
-                    plain = self.adapter.dump_python(value, by_alias=True, warnings=False)
-                    self._refuse_lost(tool, plain, loose)
-                return self._readable(tool, loose)
-            validate = self._validate
-            if validate is None:
-                validate = self._build()
-            valid = validate(value)
-            # An instance of a model is taken as it is, whatever its fields were set to: only its
-            # serializer looks. That is slow, and not needed where validation looked at all of it.
-            text = self._serialize(valid, warnings=False if self._is_plain else "error")
-            trace = self._trace
-            if trace is not None and trace in text:
-                write = self.adapter.serializer.to_python
-                plain = write(valid, mode=self._mode, by_alias=True, warnings=False)
-                self._refuse_lost(tool, plain, text)
+            valid = value if self.type is None else (self._validate or self._build())(value)
+            try:
+                return self._written(tool, valid)
+            except (PydanticSerializationError, UnicodeEncodeError) as error:
+                # What can be gone through only once is gone by now.
+                if "surrogates not allowed" not in str(error) or isinstance(valid, Iterator):
+                    raise
+                return self._mended(tool, valid)
         except ValidationError as error:
             from .field_issues import field_issues
 
             raise self._refuse(tool, field_issues(error)) from error
         except (PydanticSerializationError, ValueError, RecursionError) as error:
             raise self._refuse(tool, self._issues_of(value, error)) from error
+
+    def _written(self, tool: str, valid: Any) -> str:
+        if self.type is None:
+            loose = to_json(valid, inf_nan_mode="null")
+            # pydantic writes `null` for NaN. Most outputs have no null in their text, so
+            # nothing can be lost there, and the value need not be gone through.
+            if valid.__class__ not in _NO_NUMBERS and b"null" in loose:
+                plain = self.adapter.dump_python(valid, by_alias=True, warnings=False)
+                self._refuse_lost(tool, plain, loose)
+            return self._readable(tool, loose)
+        # An instance of a model is taken as it is, whatever its fields were set to: only its
+        # serializer looks. That is slow, and not needed where validation looked at all of it.
+        text = self._serialize(valid, warnings=False if self._is_plain else "error")
+        trace = self._trace
+        if trace is not None and trace in text:
+            write = self.adapter.serializer.to_python
+            plain = write(valid, mode=self._mode, by_alias=True, warnings=False)
+            self._refuse_lost(tool, plain, text)
         return text.decode() if len(text) <= MOST_DIGITS else self._readable(tool, text)
+
+    # Such as the name of a file that is not UTF-8. The tool has run: the rest of its output counts.
+    def _mended(self, tool: str, valid: Any) -> str:
+        write = partial(self.adapter.serializer.to_python, valid, by_alias=True)
+        is_checked = self.type is None or self._is_plain
+        try:
+            plain = sendable_json(write(mode="json", warnings=False if is_checked else "error"))
+        except UnicodeEncodeError:  # it writes texts as they are
+            raise self._refuse(tool, (FieldIssue("", _HALF_A_KEY),)) from None
+        text = to_json(plain)
+        self._refuse_lost(tool, write(mode=self._mode, warnings=False), text)
+        return self._readable(tool, text)
 
     def _as_it_is(self, value: object) -> object:
         """Check an output, and never make another value of it that is of its type as well.
@@ -181,8 +208,6 @@ class Output:
 
     def _issues_of(self, value: Any, error: Exception) -> tuple[FieldIssue, ...]:
         """Find the field: pydantic's serializer often knows the value only."""
-        if "surrogates not allowed" in str(error):
-            return (FieldIssue("", _HALF_A_PAIR),)
         if isinstance(value, BaseModel) and self._validate is not None:
             try:
                 self._validate(fields_of(value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -133,10 +134,12 @@ def _unreached(server: Sequence[str], error: BaseException) -> Failure:
 async def _report(
     server: Sequence[str], trusted: bool, only: list[str] | None, seconds: float
 ) -> dict[str, Any]:
-    from ..mcp import remote_tools
+    from ..mcp import RefusedToolWarning, remote_tools
 
     async with asyncio.timeout(seconds), _client(server) as client:
-        remote = await remote_tools(client, "Server", trusted=trusted, only=only)
+        with warnings.catch_warnings():  # the page lists them
+            warnings.simplefilter("ignore", RefusedToolWarning)
+            remote = await remote_tools(client, "Server", trusted=trusted, only=only)
         return _as_data(client, remote)
 
 

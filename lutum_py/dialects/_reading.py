@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from types import NoneType
 from typing import Any, Final, NamedTuple
@@ -400,6 +401,13 @@ def name_of(call: Place) -> str:
     return call.text_at("name") or ""
 
 
+@lru_cache(64)
+def ends_early(finish_reason: str | None) -> tuple[bool, bool]:
+    """Tell whether a word of any provider says that a turn was truncated, or blocked."""
+    turn = AssistantTurn(finish_reason=finish_reason)
+    return turn.is_truncated, turn.is_blocked
+
+
 class DecodedResponse(NamedTuple):
     """What was read of a response.
 
@@ -436,9 +444,11 @@ class DecodedResponse(NamedTuple):
             is_ended = finish_reason is not None or self.request_id is None
         cut_off: CutOff | None = None
         is_going_on = not is_ended and any(isinstance(item, ToolCallItem) for item in items)
-        if is_among(finish_reason, facts.truncated) or is_going_on:
+        # A host may pass on the word of the provider behind it.
+        is_truncated, is_blocked = ends_early(finish_reason)
+        if is_truncated or is_among(finish_reason, facts.truncated) or is_going_on:
             cut_off = facts.cut_off(items)
-        elif is_among(finish_reason, facts.refused):
+        elif is_blocked or is_among(finish_reason, facts.refused):
             if facts.cut_off(items) == "arguments":
                 cut_off = "arguments"
             # Few providers write a refusal among the items. Of the others the finish reason alone

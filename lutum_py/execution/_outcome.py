@@ -164,7 +164,8 @@ def finished(run: CallRun, output: Any, on_error: OnError) -> ToolResult:
         error = HookError.as_error(raised, f"The output of tool `{run.call.name}`")
         on_error(error)
         text = str(error) if isinstance(error, ToolOutputError) else _describe(error)
-        return run.fail(text, "invalid_output")
+        # The model may else call it again, for an effect that it had.
+        return run.fail(f"The tool ran, but its output cannot be shown. {text}", "invalid_output")
 
 
 def failed(run: CallRun, error: Exception, on_error: OnError) -> Outcome:

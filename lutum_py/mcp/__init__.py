@@ -30,7 +30,7 @@ from ..errors import MissingExtraError
 
 try:
     from ._connection import Change, Connection, Limits, http_transport, wire_name
-    from ._remote import RefusedTool, RemoteTools, remote_tools
+    from ._remote import RefusedTool, RefusedToolWarning, RemoteTools, remote_tools
     from ._remote_tool import RemoteOptions, decline_inline
     from ._serve import create_server
     from ._served_call import ContextForRequest, Request, SkippedFor
@@ -48,6 +48,7 @@ __all__ = [
     "ContextForRequest",
     "Limits",
     "RefusedTool",
+    "RefusedToolWarning",
     "RemoteOptions",
     "RemoteTools",
     "Request",

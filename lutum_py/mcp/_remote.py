@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ from ._served_call import capabilities_of, is_idempotent
 
 AnySpec: TypeAlias = ToolSpec[Any, Any]
 _LONGEST_NAME: Final = 200
+_LONGEST_WARNING: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,10 @@ class RefusedTool:
 
     name: str
     reason: str
+
+
+class RefusedToolWarning(UserWarning):
+    """A tool that the server lists, or that was asked for, is not in the toolset."""
 
 
 class RemoteTools(SetOnce):
@@ -129,7 +135,9 @@ class RemoteTools(SetOnce):
         tools = await _listed(self._rules, fresh=True)
         if self._fingerprint is not None and self._fingerprint == _fingerprint(tools):
             return self  # checking thousands of schemas takes longer than listing them
-        return RemoteTools(self._rules, tools)
+        made = RemoteTools(self._rules, tools)
+        _warn(made, self.refused)
+        return made
 
     def changed_since(self, before: RemoteTools) -> dict[str, Change]:
         """Say what has changed, by wire name.
@@ -164,6 +172,9 @@ async def remote_tools(
         MCPError: The server refused to list its tools, or is gone.
         ProviderError: It lists too many tools, or what it sent is not a listing.
         ToolDefinitionError: `name` is not a Python name, or `timeout` not a number of seconds.
+
+    Warns:
+        RefusedToolWarning: Tools are left out; it names each of them, and `refused` has them.
     """
     rules = Rules(connection=Connection(client), name=name, **options)
     # An empty toolset: what is wrong with these is to be found without asking, and not per tool.
@@ -176,7 +187,21 @@ async def remote_tools(
             f"capabilities= names {shorten(unknown)}, which the server does not list."
             f"{meant_by(unknown, known)} Give the names as the server has them."
         )
-    return RemoteTools(rules, tools)
+    made = RemoteTools(rules, tools)
+    _warn(made)
+    return made
+
+
+def _warn(made: RemoteTools, known: tuple[RefusedTool, ...] = ()) -> None:
+    """Name the tools that are left out, and that were not known to be."""
+    left_out = [f"`{each.name}`: {each.reason}" for each in made.refused if each not in known]
+    if left_out:
+        text = cut("; ".join(left_out), _LONGEST_WARNING)
+        warnings.warn(
+            f"Left out of the tools of {made.toolset.__name__}: {text}. See `refused`.",
+            RefusedToolWarning,
+            stacklevel=3,
+        )
 
 
 def _wire_name_of(rules: Rules, name: str) -> str:

@@ -296,20 +296,25 @@ def reply_of(
     read = _Read(result.content, structure if has_structure else _NOTHING, written)
     text = "\n".join(read.lines)
     value = structure if has_structure else text
-    message = text if text and (has_structure or result.is_error) else None
     labels = Labels.of_meta(result.meta, believed=trusted)
     if result.is_error:
-        said = message or "The tool failed, and the server does not say why."
+        said = text if text.strip() else _reason_in(structure, written)
         return Reply(value, said, read.attachments, "error", "tool_error", labels)
     if output is not None:
         fault = _fault(output, structure, has_structure)
         if fault is not None:
             said = f"The tool ran, and {fault}.\n{text or written}"
             return Reply(value, said, read.attachments, "error", "invalid_output", labels)
-    return Reply(value, message, read.attachments, labels=labels)
+    return Reply(value, text if text and has_structure else None, read.attachments, labels=labels)
 
 
 _NOTHING: Final = object()
+
+
+def _reason_in(structure: object, written: str) -> str:
+    """Return what the structure of an error says, where no text says more."""
+    said = sendable(structure) if isinstance(structure, str) else written if structure else ""
+    return said if said.strip() else "The tool failed, and the server does not say why."
 
 
 def _fault(output: SchemaChecker, structure: object, has_structure: bool) -> str | None:

@@ -343,3 +343,34 @@ def test_a_host_takes_calls_that_have_its_ids() -> None:
         ]
         found[id] = [each.rule for each in openai_chat.check(messages, host=MISTRAL)]
     assert found == {"abcdefgh1": [], "call_1": ["invalid_call_id"]}
+
+
+@over("host", [DEEPSEEK, MOONSHOT])
+def test_a_host_that_wants_reasoning_gets_what_a_turn_has_under_another_name(host: Host) -> None:
+    """Routers and servers of a host's model call it `reasoning`: that text is sent under the name
+    that the host reads, and its stand-in only where there is none.
+    """
+    called = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    for reasoning, given, sent in (
+        ("I should look.", None, "I should look."),
+        ("I should look.", "", "I should look."),
+        ("I should look.", "So I do.", "So I do."),
+        (" ", None, host.missing_reasoning),
+        (None, None, host.missing_reasoning),
+        (3, None, host.missing_reasoning),
+    ):
+        message: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [called]}
+        message |= {"reasoning": reasoning} if reasoning is not None else {}
+        message |= {"reasoning_content": given} if given is not None else {}
+        kept = [{"role": "user", "content": "Look"}, message, {**RESULT}]
+        mended, changes = openai_chat.repair(kept, host=host)
+        assert mended[1]["reasoning_content"] == sent
+        assert openai_chat.check(mended, host=host) == []
+        assert len(changes) == (given != sent)
+        assert bool(openai_chat.check(kept, host=host)) == (given != sent)
+    response = {"choices": [{"message": {**message, "reasoning": "I should look."}}]}
+    turn = openai_chat.decode(response)
+    assert openai_chat.messages([turn], host=host)[0]["reasoning_content"] == "I should look."
+
+
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "a wall"}

@@ -29,7 +29,7 @@ from lutum_py.testing import ScriptedClient
 from lutum_py.turns import RefusalItem, TextItem, ToolCallItem, TranscriptItem
 from tests.cases import over
 
-from .every_dialect import DIALECTS, OF_LIBRARY, REFUSED, key_of, response_of, wire_of
+from .every_dialect import DIALECTS, OF_LIBRARY, REFUSED, TRUNCATED, key_of, response_of, wire_of
 from .wire_laws import MODULES as OTHERS
 
 SAID = "I was about to s"
@@ -248,6 +248,36 @@ def test_a_filter_may_leave_no_message() -> None:
     assert turn.items == (RefusalItem(""),)
     (said,) = openai_chat.messages([turn])
     assert said == {"role": "assistant", "content": ""}
+
+
+def test_a_router_passes_on_why_the_provider_behind_it_ended_the_turn() -> None:
+    """A word for a failure, a limit or a filter that stands beside a calm one counts as the reason,
+    whole or streamed; a calm word, or one beside a word of the router's own, changes nothing.
+    """
+    for calm in ("stop", "tool_calls"):
+        for behind in [word for name in OF_LIBRARY for word in (*TRUNCATED[name], *REFUSED[name])]:
+            response = filtered(openai_chat, calm, *WHOLE)
+            choice = response["choices"][0]
+            choice["native_finish_reason"] = behind
+            decoder = openai_chat.StreamDecoder()
+            decoder.feed({"choices": [{"delta": choice["message"], "native_finish_reason": None}]})
+            decoder.feed({"choices": [{"delta": {}, **choice, "message": None}]})
+            for turn in (openai_chat.decode(response), decoder.finish()):
+                said = AssistantTurn(finish_reason=behind)
+                assert turn.finish_reason == behind
+                assert turn.is_blocked == said.is_blocked == (turn.refusal is not None)
+                assert turn.is_truncated == said.is_truncated == (turn.cut_off is not None)
+                outcome: Any = Files.read_turn(turn)
+                kept = [call.id for call in outcome.round.tool_calls]
+                assert kept == ([] if turn.is_blocked else ["c1"])
+                outcome.round.discard()
+    for ends in ("stop", "length", "content_filter"):
+        for calm_or_later in ("STOP", "completed", "", None, "error" if ends != "stop" else None):
+            choice = {"message": {"content": SAID}, "finish_reason": ends}
+            choice |= {"native_finish_reason": calm_or_later}
+            assert openai_chat.decode({"choices": [choice]}).finish_reason == ends
+    silent = {"finish_reason": "stop", "native_finish_reason": "network_error"}
+    assert openai_chat.decode({"choices": [silent]}).is_truncated
 
 
 def test_a_blocked_prompt_blocks_what_was_said_beside_it() -> None:

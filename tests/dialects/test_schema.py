@@ -23,6 +23,7 @@ from lutum_py.errors import ToolDefinitionError
 from tests.cases import over
 from tests.profiles import scaled
 
+from .every_dialect import DIALECTS
 from .schema_tools import (
     EVERY,
     EVERY_FORM,
@@ -317,6 +318,25 @@ def test_a_merged_root_knows_every_way_to_write_an_object() -> None:
         one = openai_chat.compile(tool({key: [closed]}))
         assert one.schema["properties"] == {}
         assert one.losses == ()
+
+
+@DIALECTS
+def test_the_forms_of_arguments_are_counted_as_the_schema_counts_them(dialect: ModuleType) -> None:
+    """Of conditions in `anyOf` several may hold, so the model does not read that one must; of those
+    in `oneOf`, and of alternatives with properties of their own, it gives one.
+    """
+    texts = {name: {"type": "string"} for name in ("paths", "scopes")}
+    conditions = [{"required": [name]} for name in texts]
+    forms = [{"type": "object", "properties": {name: texts[name]}} for name in texts]
+    for union, branches, how_many in (
+        ("anyOf", conditions, "at least"),
+        ("oneOf", conditions, "exactly"),
+        ("anyOf", forms, "exactly"),
+        ("anyOf", [conditions[0], forms[1]], "exactly"),
+    ):
+        schema = {"type": "object", "properties": texts, union: branches}
+        said = dialect.compile(tool(schema)).schema["description"]
+        assert said.startswith(f"Give {how_many} one of these forms:\n")
 
 
 @over(

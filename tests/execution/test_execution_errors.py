@@ -166,6 +166,7 @@ def test_an_unfit_output_is_an_error() -> None:
     result = result_of(running(execute(call_of(), skipped={"act": act})))
     assert (result.status, result.code) == ("error", "invalid_output")
     assert "tool `do` does not fit its output type `int`" in result.model_text
+    assert result.model_text.startswith("[invalid_output] The tool ran, but its output cannot be")
     with pytest.raises(
         ToolOutputError, check=lambda error: [each.path for each in error.fields] == [""]
     ):
@@ -189,7 +190,8 @@ def test_a_check_of_the_output_may_raise_anything() -> None:
     """An output whose validator breaks is an unfit output, and no exception of the run."""
     call = OddTools.parse_tool_call(ToolMetadata(id="c1", name="odd_output", arguments='{"n": 7}'))
     result = result_of(running(execute(call)))
-    assert (result.code, result.message) == ("invalid_output", "[invalid_output] LookupError: 7")
+    said = "[invalid_output] The tool ran, but its output cannot be shown. LookupError: 7"
+    assert (result.code, result.message) == ("invalid_output", said)
 
 
 class Fatal(BaseException):

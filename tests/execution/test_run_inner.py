@@ -9,7 +9,7 @@ import pytest
 
 from lutum_py import AnyToolCall, Reject, Session, ToolContext, ToolResult, Toolset, tool, tool_fn
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
-from lutum_py.errors import HookError, MisuseError
+from lutum_py.errors import Cancelled, HookError, MisuseError, NotFound, OutcomeUnknown
 from lutum_py.execution import outcomes_of, run, run_sync
 from lutum_py.sinks import log_events
 from lutum_py.typing import CallEvent
@@ -21,9 +21,11 @@ from tests.inner_tools import (
     Asking,
     Desk,
     asks,
+    fail,
     let_pass,
     note,
     opened,
+    pay,
     states,
     step,
     steps,
@@ -324,6 +326,107 @@ def test_a_later_run_shows_what_a_hook_that_raised_did_not_see(is_sync: bool) ->
     assert events == [("ended", "c1/1"), ("continued", "c1"), ("ended", "c1")]
     assert seen[0] is seen[1]
     plan.discard()
+
+
+@tool_fn(capabilities=ToolCapabilities(effects=[ToolEffect("read_file")]))
+def look(at: str) -> str:
+    """Look something up."""
+    return at
+
+
+def failing(how: Exception, *, ends: bool) -> type[Toolset]:
+    """A desk with a tool that pays, looks and fails to look, and then fails itself."""
+
+    @tool_fn(timeout=0.2 if isinstance(how, TimeoutError) else None)
+    async def errand(ctx: ToolContext) -> int:
+        if ctx.inner is None:
+            ctx.request_calls(
+                [("pay", {"cents": 5}), ("look", {"at": "x"}), ("fail", {"why": "y"}), ("nix", {})]
+            )
+        if isinstance(how, TimeoutError):
+            await asyncio.Event().wait()
+        if ends:
+            raise how
+        return "no number"  # type: ignore[return-value]
+
+    class Errands(Toolset):
+        pay = tool(pay)
+        look = tool(look)
+        fail = tool(fail)
+        run = tool(errand)
+
+    return Errands
+
+
+@over(
+    "how, status, code",
+    [
+        (ValueError("lost"), "error", "execution_failed"),
+        (NotFound("lost"), "error", "not_found"),
+        (OutcomeUnknown("lost"), "indeterminate", "outcome_unknown"),
+        (Cancelled("lost"), "cancelled", "cancelled"),
+        (TimeoutError(), "indeterminate", "timed_out"),
+        (None, "error", "invalid_output"),
+    ],
+)
+def test_a_failure_names_what_was_done_within_the_call(
+    how: Exception | None, status: str, code: str
+) -> None:
+    """A model sees the outer call alone: its result names each call within that may have had an
+    effect, with how it ended, so that it is not done again; those that only read are left out.
+    """
+    desk = failing(how or ValueError(), ends=how is not None)
+    plan = opened(("errand", {}), toolset=desk)
+    asyncio.run(run(plan, hooks=desk.HookSet()))
+    (result,) = plan.resolve().results
+    assert (result.status, result.code) == (status, code)
+    said = result.model_text.splitlines()[-1]
+    assert said == "Within it, c1/1 of tool pay: success; c1/3 of tool fail: error."
+
+
+def test_a_failure_is_alone_where_nothing_was_done_within_the_call() -> None:
+    """Calls that a hook answered, or that only read, add nothing to the words of a failure."""
+
+    @tool_fn
+    def errand(ctx: ToolContext) -> str:
+        if ctx.inner is None:
+            ctx.request_calls([("pay", {"cents": 5}), ("look", {"at": "x"})])
+        raise NotFound("no such shop")
+
+    class Errands(Toolset):
+        pay = tool(pay)
+        look = tool(look)
+        run = tool(errand)
+
+    hooks = Errands.HookSet()
+
+    @hooks.on(Errands.pay)
+    def no(metadata: object, input: object) -> Reject:
+        return Reject("not today")
+
+    plan = opened(("errand", {}), toolset=Errands)
+    run_sync(plan, hooks=hooks)
+    assert plan.resolve().results[0].model_text == "[not_found] Not found: no such shop"
+
+
+def test_a_failure_names_no_more_calls_than_a_model_reads() -> None:
+    """Of many calls the first are named, and the others counted."""
+
+    @tool_fn
+    def errand(ctx: ToolContext) -> str:
+        if ctx.inner is None:
+            ctx.request_calls([("pay", {"cents": 5})] * 60)
+        raise NotFound("no such shop")
+
+    class Errands(Toolset):
+        pay = tool(pay)
+        run = tool(errand)
+
+    plan = opened(("errand", {}), toolset=Errands)
+    run_sync(plan, hooks=Errands.HookSet())
+    said = plan.resolve().results[0].model_text
+    assert said.count(": success") == 50
+    assert said.endswith("c1/50 of tool pay: success; and 10 more calls.")
 
 
 def test_tools_are_as_declared() -> None:

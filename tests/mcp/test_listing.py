@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from mcp.types import Icon, ListToolsResult, Tool, ToolAnnotations
 from lutum_py import Toolset, toolset
 from lutum_py.capabilities import RiskLevel, ToolCapabilities, ToolEffect, risk_of
 from lutum_py.errors import InvalidValueError, MisuseError, ProviderError, ToolDefinitionError
-from lutum_py.mcp import Limits, RefusedTool, remote_tools, wire_name
+from lutum_py.mcp import Limits, RefusedTool, RefusedToolWarning, remote_tools, wire_name
 
 from .servers import KINDS, OBJECT, Served, call_of, connected, described, taken
 
@@ -136,6 +137,33 @@ async def test_names_that_meet_are_both_refused() -> None:
     assert [each.name for each in as_it_is.refused] == ["c", "c"]
     with pytest.raises(MisuseError, match=r"rename= made None of 'a\.b'"):
         await taken(server, rename=lambda name: None)
+
+
+async def test_a_warning_names_each_tool_that_is_left_out() -> None:
+    """Whoever does not look at `refused` reads which tools are missing, and why: at the first
+    listing, and at a later one of those that came since; the warning names the user's line.
+    """
+    server = Served([described("a.b"), described("a_b"), described("c")])
+    async with connected(server) as client:
+        with pytest.warns(RefusedToolWarning) as caught:
+            remote = await remote_tools(client, "Remote", only=["a.b", "a_b", "c", "d\x1b"])
+        (warning,) = caught
+        said = str(warning.message)
+        assert warning.filename == __file__
+        assert said.isprintable()
+        assert said.startswith("Left out of the tools of Remote: `a.b`: ")
+        for each in remote.refused:
+            assert f"`{each.name}`: {each.reason}" in said
+        server.tools = [*server.tools, described("d")]
+        assert list((await remote.refresh()).listed) == ["c"]  # nothing new is left out
+        server.tools = [described("c"), described("c")]
+        with pytest.warns(RefusedToolWarning, match=r"`c`: .*; `c`: ") as caught:
+            await remote.refresh()
+        assert "`a.b`: two tools" not in str(caught[0].message)
+        server.tools = [described("c")]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert list((await remote_tools(client, "Remote")).listed) == ["c"]
 
 
 async def test_a_name_that_stands_for_another_is_refused_with_it() -> None:
@@ -463,7 +491,8 @@ async def test_tools_come_and_go_where_they_are_asked_for() -> None:
         before = await remote_tools(client, "Remote")
         server.tools = [described("b"), described("c"), described("d d")]
         assert list(before.listed) == ["a", "b"]
-        after = await before.refresh()
+        with pytest.warns(RefusedToolWarning, match="`d d`: its name"):
+            after = await before.refresh()
         assert after.changed_since(before) == {"a": "removed", "c": "added"}
         assert await after.refresh() is after
         server.tools = [described("c"), described("b"), described("d d")]
@@ -474,7 +503,8 @@ async def test_a_listing_that_cannot_be_compared_is_read_anew() -> None:
     """What holds no JSON data is never taken for what it was."""
     server = Served([described("a"), described("b", input_schema={**OBJECT, "default": 10**5000})])
     async with connected(server) as client:
-        before = await remote_tools(client, "Remote")
+        with pytest.warns(RefusedToolWarning, match="`b`: "):
+            before = await remote_tools(client, "Remote")
         after = await before.refresh()
         assert after is not before
         assert after.changed_since(before) == {}

@@ -185,8 +185,34 @@ async def test_an_error_of_the_tool_is_kept_whole() -> None:
     assert (result.status, result.code, result.output) == ("error", "tool_error", {"n": "x"})
     assert result.model_text == "[tool_error] full"
     assert len(result.attachments) == 1
-    silent = await result_of(content(is_error=True))
-    assert silent.model_text == "[tool_error] The tool failed, and the server does not say why."
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (content(structured_content={"code": "FULL", "wait": 30}), '{"code":"FULL","wait":30}'),
+        (said('{ "code": "FULL" }', structured_content={"code": "FULL"}), '{"code":"FULL"}'),
+        (said(" ", structured_content={"code": "FULL"}), '{"code":"FULL"}'),
+        (said("no room", structured_content={"code": "FULL"}), "no room"),
+        (content(structured_content="no room"), "no room"),
+        (said("no room", structured_content="no room"), "no room"),
+        (content(structured_content=["no room"]), '["no room"]'),
+        (content(structured_content=False), None),
+        (content(structured_content=" "), None),
+        (content(structured_content={}), None),
+        (content(structured_content=None), None),
+        (said("\n"), None),
+        (content(), None),
+    ],
+)
+async def test_the_model_reads_why_a_tool_failed_wherever_the_server_says_it(
+    answer: CallToolResult, reason: str | None
+) -> None:
+    """The text of an error is what the model reads; where there is none, the structure is."""
+    result = await result_of(answer.model_copy(update={"is_error": True}))
+    assert (result.status, result.code) == ("error", "tool_error")
+    reason = reason or "The tool failed, and the server does not say why."
+    assert result.model_text == f"[tool_error] {reason}"
 
 
 @pytest.mark.parametrize(

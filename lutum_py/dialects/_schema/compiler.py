@@ -289,7 +289,7 @@ def _merged_object(
         losses.append(SchemaLoss("", keyword, text))
 
     if either:
-        parts.append(_either(either, losses))
+        parts.append(_either(either, losses, at_most_one="oneOf" in node))
     # Texts are joined below: `conjoined` would keep those of the first part, and the model would
     # read about one alternative only.
     silent = ({k: part for k, part in each.items() if k not in ANNOTATIONS} for each in parts)
@@ -299,7 +299,7 @@ def _merged_object(
 # Of a circle with a `radius` and a square with a `side`, told apart by `kind`, it makes
 # {"properties": {"kind": {"enum": ["circle", "square"]}, "radius": ..., "side": ...}, "required":
 # ["kind"]}, and says in the description which of them go together.
-def _either(parts: list[JsonSchema], losses: list[SchemaLoss]) -> JsonSchema:
+def _either(parts: list[JsonSchema], losses: list[SchemaLoss], *, at_most_one: bool) -> JsonSchema:
     if len(parts) == 1:
         return parts[0]
     offered: dict[str, list[object]] = {}
@@ -310,7 +310,7 @@ def _either(parts: list[JsonSchema], losses: list[SchemaLoss]) -> JsonSchema:
     either: JsonSchema = {
         "type": "object",
         "properties": {name: _any_of(nodes) for name, nodes in offered.items()},
-        "description": _forms(parts),
+        "description": _forms(parts, at_most_one=at_most_one),
     }
     if required:
         either["required"] = required
@@ -356,7 +356,7 @@ def _any_of(nodes: list[Any]) -> Any:
     return {"enum": values} if kind is None else {"enum": values, "type": kind}
 
 
-def _forms(parts: list[JsonSchema]) -> str:
+def _forms(parts: list[JsonSchema], *, at_most_one: bool) -> str:
     forms: list[str] = []
     for index, part in enumerate(parts, 1):
         required = part.get("required", ())
@@ -370,7 +370,13 @@ def _forms(parts: list[JsonSchema]) -> str:
         about = part.get("description")
         line = f"- {title}: {', '.join(fields) or 'no arguments'}"
         forms.append(f"{line}. {about}" if about else line)
-    return "Give exactly one of these forms:\n" + "\n".join(forms)
+    # `anyOf` of {"required": ["paths"]} and {"required": ["scopes"]} is a condition: both may be
+    # given. Alternatives with properties of their own are values of different types.
+    is_condition = not at_most_one and all(
+        part.get("required") and not part["properties"] for part in parts
+    )
+    how_many = "at least" if is_condition else "exactly"
+    return f"Give {how_many} one of these forms:\n" + "\n".join(forms)
 
 
 def _composed(schema: JsonSchema) -> bool:

@@ -22,6 +22,7 @@ from .._reading import (
     Place,
     WireCall,
     count_at,
+    ends_early,
     objects_in,
     read_call,
     replace_texts,
@@ -83,7 +84,7 @@ THOUGHTS: Final = ("thinking", "reasoning")
 _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 
 # Some hosts send no message where nothing was said, as Google's if a filter spoke.
-_BARE: Final = frozenset({"finish_reason", "index", "logprobs"})
+_BARE: Final = frozenset({"finish_reason", "native_finish_reason", "index", "logprobs"})
 
 _CACHED: Final = ("num_cached_tokens", "prompt_cache_hit_tokens", "cached_tokens")
 
@@ -113,7 +114,7 @@ def turn_of(response: Place, *, is_ended: bool = False) -> AssistantTurn:
     choice = choices[0]
     choice.raise_error()
     response_id = response.text_at("id") or None
-    finish_reason = choice.text_at("finish_reason")
+    finish_reason = _why_it_ended(choice)
     message = choice.get("message")
     is_bare = message is None and finish_reason and choice.object().keys() <= _BARE
     items = [] if is_bare else list(_items(message or choice.need("message"), response_id))
@@ -123,6 +124,13 @@ def turn_of(response: Place, *, is_ended: bool = False) -> AssistantTurn:
     is_ended = is_ended or finish_reason is not None or usage is not None or response_id is None
     read = DecodedResponse(items, finish_reason, response_id, usage, calls, is_ended=is_ended)
     return read.turn(FACTS, response)
+
+
+# A router may end a turn with "stop" though the provider behind it failed, or a filter spoke there:
+# that word stands beside its own. (Seen of OpenRouter: "network_error" of an empty answer.)
+def _why_it_ended(choice: Place) -> str | None:
+    said, behind = choice.text_at("finish_reason"), choice.text_at("native_finish_reason")
+    return behind if any(ends_early(behind)) and not any(ends_early(said)) else said
 
 
 def usage_of(response: Place) -> Usage | None:

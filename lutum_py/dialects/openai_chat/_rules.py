@@ -527,17 +527,9 @@ class HostRules:
                     inner[key] = sent
         for message, position in _of_assistant(request):
             calls = message.get("tool_calls")
-            fallback = host.missing_reasoning if is_sequence(calls) and calls else None
-            given = message.get("reasoning_content")
-            if fallback is not None and given in (None, "") and given != fallback:
-                repairing.note(
-                    f"{position}.reasoning_content",
-                    "reasoning_missing",
-                    f"{word} wants back the reasoning of a turn with calls",
-                    "Send `reasoning_content` as it came",
-                    f"put {fallback!r} there",
-                )
-                message["reasoning_content"] = fallback
+            if host.missing_reasoning is not None and is_sequence(calls) and calls:
+                place = f"{position}.reasoning_content"
+                self._reason(message, place, host.missing_reasoning, repairing)
             if host.needs_content and message.get("content") in (None, []):
                 repairing.note(
                     f"{position}.content",
@@ -547,6 +539,23 @@ class HostRules:
                     "made the content empty text",
                 )
                 message["content"] = ""
+
+    def _reason(
+        self, message: JsonObject, position: str, fallback: str, repairing: Repairing
+    ) -> None:
+        given, told = message.get("reasoning_content"), message.get("reasoning")
+        # What serves the model of the host, such as a router or vLLM, has another name for it.
+        has_told = isinstance(told, str) and bool(told.strip())
+        wanted = told if has_told else fallback
+        if given in (None, "") and given != wanted:
+            repairing.note(
+                position,
+                "reasoning_missing",
+                f"{self._host.name} wants back the reasoning of a turn with calls",
+                "Send `reasoning_content` as it came",
+                "took it from `reasoning`" if has_told else f"put {fallback!r} there",
+            )
+            message["reasoning_content"] = wanted
 
 
 _ARGUMENTS: Final = (
