@@ -289,7 +289,9 @@ _TRUNCATED = frozenset(
         # What failed at the provider, or was not at its end.
         *("error", "insufficient_system_resource", "network_error", "abort", "cancelled"),
         *("malformed_tool_use", "malformed_model_output", "in_progress", "queued"),
-        *("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"),
+        *("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL"),
+        *("OTHER", "IMAGE_OTHER", "FINISH_REASON_UNSPECIFIED", "MISSING_THOUGHT_SIGNATURE"),
+        "TOO_MANY_TOOL_CALLS",
     }
 )
 _BLOCKED = frozenset(

@@ -66,9 +66,19 @@ FACTS: Final = Facts(
         "tools[].functionDeclarations[].name",
         "toolConfig.functionCallingConfig.allowedFunctionNames[]",
     ),
+    # By the reference of FinishReason. A limit, what the model wrote wrongly, and an end for no
+    # reason given: the last call may be half of one, or the one that was wrong; those before it
+    # were written to their end and run. STOP and NO_IMAGE are ends of the model's own: all calls
+    # run. FINISH_REASON_UNSPECIFIED is the default of the enumeration, which no whole turn has, and
+    # TOO_MANY_TOOL_CALLS stops the provider's own loop before the answer.
     truncated=frozenset(
-        {"MAX_TOKENS", "CONTINUATION", "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"}
+        {
+            *("MAX_TOKENS", "CONTINUATION", "TOO_MANY_TOOL_CALLS"),
+            *("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL"),
+            *("OTHER", "IMAGE_OTHER", "FINISH_REASON_UNSPECIFIED", "MISSING_THOUGHT_SIGNATURE"),
+        }
     ),
+    # A filter, of what was asked or said: no call runs.
     refused=frozenset(
         {
             *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),
