@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ... import AssistantTurn, ToolMetadata, Usage
+from ..._text.immutable import with_fields
 from ..._text.json import JsonObject, compact_json, is_mapping
 from ...turns import (
     AssistantItem,
@@ -134,10 +135,16 @@ def turn_of(response: Place) -> AssistantTurn:
     finish_reason = (None if details is None else details.text_at("reason")) or status
     output = response.need("output").items()
     items = list(items_of_output(output, response_id))
-    is_ended = all(item.text_at("status") not in _GOING_ON for item in output)
+    open_items = [item for item in output if item.text_at("status") in _GOING_ON]
     usage, calls = usage_of(response), calls_in(response.value)
+    is_ended = not open_items
     read = DecodedResponse(items, finish_reason, response_id, usage, calls, is_ended=is_ended)
-    return read.turn(FACTS, response)
+    turn = read.turn(FACTS, response)
+    # A turn tells of its last call alone that it was cut off; so one before it stops them all.
+    asked = [item for item in output if is_call(item.value)]
+    if any(item in open_items for item in asked[:-1]):
+        turn = with_fields(turn, cut_off="calls")
+    return turn
 
 
 def calls_in(payload: JsonObject) -> Iterator[WireCall]:
