@@ -38,6 +38,7 @@ from .._reading import (
     with_nulls,
 )
 from .._schema.compiler import gemini_schema
+from ._pieces import is_in_pieces
 
 NAME: Final = "gemini_generate_content"
 
@@ -306,9 +307,8 @@ def call_of(call: Place, index: int, response_id: str | None) -> ToolMetadata:
         DialectError: It has no name, or comes in pieces.
     """
     fields = call.object()
-    if fields.get("willContinue") or "partialArgs" in fields:
+    if is_in_pieces(fields):
         raise call.error(
-            "the arguments come in pieces, which this library does not read; leave "
-            "`streamFunctionCallArguments` off"
+            "the arguments come in pieces, as in a stream; feed each chunk to `StreamDecoder`"
         )
     return read_call(call, "args", call.text_at("id"), response_id, index)
