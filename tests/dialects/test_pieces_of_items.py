@@ -206,6 +206,13 @@ def test_arguments_that_agree_with_the_finished_item_are_one(
         assert completed == [*turn.tool_calls]
 
 
+def test_arguments_that_end_as_an_object_are_those() -> None:
+    """A host that gives the object itself at the end is read."""
+    events = [added({**FIRST, "arguments": ""}, 0), delta(KIND, '{"a":')]
+    whole = {**FIRST, "arguments": {"a": 1}}
+    assert said(fed(openai_responses, [*events, done(whole, 0), END])[1]) == CALLS[:1]
+
+
 @over(
     "streamed, finished",
     [

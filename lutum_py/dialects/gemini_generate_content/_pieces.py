@@ -80,7 +80,7 @@ class PartialCall:
         holder: Any = {"": self._arguments}
         key: Any = ""
         for step in _steps(piece):
-            inner = _at(holder, key)
+            inner: Any = _at(holder, key)
             if inner is _MISSING:
                 inner = holder[key] = [] if isinstance(step, int) else {}
             # No place is left out in an array: one piece must not make a million of them.
@@ -92,7 +92,7 @@ class PartialCall:
                 inner.append(_MISSING)
             holder, key = inner, step
         before = _at(holder, key)
-        value = next((fields[each] for each in _VALUES if each in fields), _MISSING)
+        value: Any = next((fields[each] for each in _VALUES if each in fields), _MISSING)
         if isinstance(value, str):
             if before.__class__ is not Pieces:
                 before = holder[key] = Pieces()

@@ -139,8 +139,8 @@ class StreamDecoder(StreamReader):
                 self._settle()
                 where = f"event {self._number - 1}.candidates[0].content.parts[{index}]"
                 whole = self._part(Place(NAME, part, None, where), events)
-                if whole is not None:
-                    _join(known["content"]["parts"], whole)
+                assert whole is not None  # a piece after which more is to come is not usual
+                _join(known["content"]["parts"], whole)
         if "usageMetadata" in fields:
             self._fields["usageMetadata"] = usage
             self._usage = usage_in(usage)

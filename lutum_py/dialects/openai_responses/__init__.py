@@ -5,7 +5,15 @@ What it does otherwise than the dialects do in common:
 - `tools` says about each tool whether it is strict: the API would make it so by itself.
 - `decode` takes the JSON of a `response`; of an SDK object, `response.to_dict(mode="json")`. If
   the response is incomplete, the finish reason is the reason of that, else it is the status.
-- `messages` makes several items of a turn that had several.
+- Calls of the API's own tools that the program answers are calls of the turn, by the name of their
+  item: `local_shell_call`, `shell_call`, `apply_patch_call`, `computer_call` and
+  `mcp_approval_request`. The arguments are the `action` or `operation`; of a computer `action` or
+  `actions` and `pending_safety_checks`, of an approval `server_label`, `name` and `arguments`. So a
+  tool of that name runs them, and offers nothing else: put the API's tool into `extra`.
+- `messages` makes several items of a turn that had several. A result goes into the item that
+  answers the call. Of a shell, an output in the form of the wire, with `stdout`, `stderr` and
+  `outcome`, goes as it is; of a computer, the last picture of a result goes, and without one the
+  call is left out and the result said as a message; an approval is given by `true` alone.
 - `read_history` reads the `instructions` of a body. What the provider keeps, as under
   `previous_response_id`, is not in the body, and is not read.
 - `encode_request` leaves out the reasoning of another model, and the ids of what came with it. With

@@ -29,7 +29,18 @@ from ...turns import AssistantItem, ReasoningItem, RefusalItem, TextItem
 from .._arguments import Arguments, BrokenStream, settled
 from .._reading import Place, count_at, response_place, text_or_none
 from .._stream import StreamReader
-from ._decode import CALLS, NAME, WAITING, items_of_output, metadata_of, tidy, turn_of, usage_of
+from ._decode import (
+    CALLS,
+    NAME,
+    PROGRAM_CALLS,
+    WAITING,
+    is_call,
+    items_of_output,
+    metadata_of,
+    tidy,
+    turn_of,
+    usage_of,
+)
 
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.cancelled"})
 _ARGUMENTS = frozenset(
@@ -292,10 +303,12 @@ class StreamDecoder(StreamReader):
     def _begin(self, state: _ItemState, item: Place) -> Iterator[StreamEvent]:
         if state.item is None:
             state.item = Place(NAME, self._kept(item.object()), None, item.where)
-        if state.kind in CALLS and state.call is None:
+        is_program_call = state.kind in PROGRAM_CALLS and is_call(item.object())
+        if state.call is None and (state.kind in CALLS or is_program_call):
             state.call = self._calls
             self._calls += 1
-            self._last_call = state
+            if state.kind in CALLS:
+                self._last_call = state
             metadata = metadata_of(item, state.kind, state.call, self._response_id)
             yield CallStarted(state.call, metadata.id, metadata.name)
 
