@@ -17,6 +17,7 @@ from lutum_py import (
     Finished,
     Message,
     Session,
+    ToolDef,
     ToolMetadata,
     ToolResult,
     Toolset,
@@ -226,6 +227,32 @@ def test_a_program_with_such_tools_runs_them() -> None:
     plan.commit(session, [each.call_sync() for each in plan.pending])
     body = openai_responses.encode_request(TurnRequest(items=session.transcript))
     assert body["input"][2]["output"][0]["stdout"] == "pwd 90"
+
+
+@over(
+    "type_, name",
+    [
+        ("local_shell", "local_shell_call"),
+        ("shell", "shell_call"),
+        ("apply_patch", "apply_patch_call"),
+        ("computer", "computer_call"),
+        ("computer_use_preview", "computer_call"),
+        ("mcp", "mcp_approval_request"),
+    ],
+)
+def test_the_tool_of_the_api_is_offered_in_place_of_the_function(type_: str, name: str) -> None:
+    """Where it is in the request, the tool that runs its calls is no function beside it."""
+    schema: Any = {"type": "object"}
+    tools = tuple(
+        ToolDef.from_json_schema(name=each, input_schema=schema) for each in (name, "echo")
+    )
+    request = TurnRequest(items=[Message("user", "Go")], tools=tools)
+    names = [each["name"] for each in openai_responses.encode_request(request)["tools"]]
+    assert names == [name, "echo"]
+    own: Any = {"tools": [{"type": type_}]}
+    request = TurnRequest(items=[Message("user", "Go")], tools=tools, extra=own)
+    offered = openai_responses.encode_request(request)["tools"]
+    assert [each.get("name", each["type"]) for each in offered] == ["echo", type_]
 
 
 @over("first", [0, 1])

@@ -80,13 +80,12 @@ class PartialCall:
         holder: Any = {"": self._arguments}
         key: Any = ""
         for step in _steps(piece):
+            kind: Any = list if isinstance(step, int) else dict
             inner: Any = _at(holder, key)
             if inner is _MISSING:
-                inner = holder[key] = [] if isinstance(step, int) else {}
+                inner = holder[key] = kind()
             # No place is left out in an array: one piece must not make a million of them.
-            if inner.__class__ is not (list if isinstance(step, int) else dict) or (
-                isinstance(step, int) and step > len(inner)
-            ):
+            if inner.__class__ is not kind or (isinstance(step, int) and step > len(inner)):
                 raise piece.error(f"its path {fields.get('jsonPath')!r} leads nowhere")
             if step == len(inner) and isinstance(step, int):
                 inner.append(_MISSING)

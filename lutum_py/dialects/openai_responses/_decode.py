@@ -323,6 +323,7 @@ class ProgramCall(NamedTuple):
 
     Attributes:
         answer: The kind of the item that answers it.
+        tools: The types of the API's own tools that make such calls.
         asked: The field that is its arguments; of several, each is one of them.
         unsaid: What an answer says that nobody gave; None if there is no such answer.
         id_key: Where its id is.
@@ -331,6 +332,7 @@ class ProgramCall(NamedTuple):
     """
 
     answer: str
+    tools: tuple[str, ...]
     asked: tuple[str, ...]
     unsaid: JsonObject | None
     id_key: str = "call_id"
@@ -354,26 +356,29 @@ APPROVAL: Final = "mcp_approval_response"
 # By the reference of the input items; what each answer holds is written in `_messages.py`.
 PROGRAM_CALLS: Final[Mapping[str, ProgramCall]] = {
     "local_shell_call": ProgramCall(
-        LOCAL_SHELL, ("action",), {"output": compact_json(OUTCOME_UNKNOWN)}
+        LOCAL_SHELL, ("local_shell",), ("action",), {"output": compact_json(OUTCOME_UNKNOWN)}
     ),
     "shell_call": ProgramCall(
         SHELL,
+        ("shell",),
         ("action",),
         {"output": [_UNKNOWN_SHELL]},
         repeated=("max_output_length", "max_output_length"),
     ),
     "apply_patch_call": ProgramCall(
-        PATCH, ("operation",), {"status": "failed", "output": OUTCOME_UNKNOWN}
+        PATCH, ("apply_patch",), ("operation",), {"status": "failed", "output": OUTCOME_UNKNOWN}
     ),
     # A picture of the screen, which nobody can make up.
     "computer_call": ProgramCall(
         COMPUTER,
+        ("computer", "computer_use_preview"),
         ("action", "actions", "pending_safety_checks"),
         None,
         repeated=("pending_safety_checks", "acknowledged_safety_checks"),
     ),
     "mcp_approval_request": ProgramCall(
         APPROVAL,
+        ("mcp",),
         ("server_label", "name", "arguments"),
         {"approve": False, "reason": "Nobody decided."},
         id_key="id",
