@@ -170,7 +170,7 @@ def answer_calls(turn: AssistantTurn, answer: Answer[Any], redact: bool) -> Answ
     ids = frozenset(each.id for each in own)
     if turn.is_blocked:
         return AnswerCalls(ids, None, None, {each.id: blocked(each) for each in own})
-    is_cut_off = turn.is_truncated and turn.tool_calls[-1] in own
+    is_cut_off = turn.is_truncated and (turn.cut_off == "calls" or turn.tool_calls[-1] in own)
     if len(own) == 1 and not is_cut_off:
         (metadata,) = own
         try:

@@ -315,8 +315,10 @@ def _judge_of(
         return lambda metadata, _: blocked(metadata)
     # SDKs complete what was cut off: of `{"path": "/a", "only_em` they make `{"path": "/a"}`. So no
     # text shows that the last call is whole.
-    last = turn.tool_calls[-1]
-    return lambda metadata, selector: _cut_off(metadata, selector) if metadata is last else None
+    last = None if turn.cut_off == "calls" else turn.tool_calls[-1]
+    return lambda metadata, selector: (
+        _cut_off(metadata, selector) if last is None or metadata is last else None
+    )
 
 
 def _cut_off(metadata: ToolMetadata, selector: Any) -> RecoverableToolCallIssue | None:

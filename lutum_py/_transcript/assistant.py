@@ -190,8 +190,8 @@ class ServerToolItem:
 
 AssistantItem: TypeAlias = TextItem | ReasoningItem | RefusalItem | ToolCallItem | ServerToolItem
 
-CutOff: TypeAlias = Literal["answer", "arguments"]
-"""What a limit on tokens, or a filter, cut off of a turn."""
+CutOff: TypeAlias = Literal["answer", "arguments", "calls"]
+"""What a limit on tokens, a failure or a filter cut off of a turn."""
 
 
 # With an `__init__` of its own, as `ToolMetadata`: some streams tell it with every event.
@@ -290,7 +290,9 @@ _TRUNCATED = frozenset(
         # What failed at the provider, or was not at its end.
         *("error", "insufficient_system_resource", "network_error", "abort", "cancelled"),
         *("malformed_tool_use", "malformed_model_output", "in_progress", "queued"),
-        *("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"),
+        *("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL"),
+        *("OTHER", "IMAGE_OTHER", "FINISH_REASON_UNSPECIFIED", "MISSING_THOUGHT_SIGNATURE"),
+        "TOO_MANY_TOOL_CALLS",
     }
 )
 _BLOCKED = frozenset(
@@ -341,8 +343,9 @@ class AssistantTurn(Frozen, _TurnFields):
         dialect: The name of the dialect that `payload` is of.
         payload: What the provider sent, whole, for exact replay; it is not to be changed.
         cut_off: What a limit on tokens cut off, as far as the text shows: the end of the `answer`,
-            or all `arguments` of the last call, as a filter may too. Dialects set it when they
-            decode; if it is None, the finish reason counts.
+            or all `arguments` of the last call, as a filter may too; `calls` where a call before
+            the last broke off. Dialects set it when they decode; if it is None, the finish reason
+            counts.
 
     Raises:
         MisuseError: Both `items` and `text` or `tool_calls` are given, or one has another type.
@@ -539,7 +542,8 @@ class AssistantTurn(Frozen, _TurnFields):
     def is_truncated(self) -> bool:
         """Whether a limit on tokens, or a failure, cut the turn off, in any provider's word for it.
 
-        Its last call is not run, even if the arguments look complete, see `Toolset.read_turn`.
+        Its last call is not run, even if the arguments look complete, see `Toolset.read_turn`;
+        where a call before the last broke off, none is.
         A turn whose last call a filter cut off counts too; its `refusal` is not None.
         """
         return self.cut_off is not None or is_among(self.finish_reason, _TRUNCATED)

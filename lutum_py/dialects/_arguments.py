@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Final
 
@@ -126,17 +126,48 @@ class Arguments(PartialJson):
         )
 
 
-def settled(text: str, pieces: Arguments, tool: str) -> str:
-    """Return the arguments of a call that a host sent at its end, or in pieces, once.
+def settled(texts: Iterable[str], pieces: Arguments, tool: str, *, is_json: bool) -> str:
+    """Return what a host wrote of a call in pieces, and again as a whole, once.
+
+    Args:
+        texts: Each whole, in order; `""` if one was left out.
+        pieces: The pieces.
+        tool: The tool that is called.
+        is_json: Whether they are arguments, and not free text.
 
     Raises:
-        BrokenStream: As of `Arguments.whole`.
+        BrokenStream: As of `Arguments.whole`, or neither of two contains the other.
     """
-    if text == pieces.text:
-        return pieces.whole(tool)
-    whole = Arguments()
-    whole.add(text)
-    return whole.whole(tool)
+    written = pieces.whole(tool) if is_json else pieces.text
+    for text in texts:
+        if not text or text == pieces.text:
+            continue
+        said = text
+        if is_json:
+            whole = Arguments()
+            whole.add(text)
+            said = whole.whole(tool)
+        agreed = _agreed(said, written, is_json) if written else said
+        if agreed is None:
+            raise BrokenStream(
+                f"the arguments of a call of {shorten(tool)} are one text in pieces and another "
+                "as a whole; ask for the turn again"
+            )
+        written = agreed
+    return written
+
+
+def _agreed(later: str, earlier: str, is_json: bool) -> str | None:
+    """Return the one that contains the other; None if neither does."""
+    if is_json:
+        try:
+            one, other = parse_json(later), parse_json(earlier)
+        except ValueError:  # of the model's making, or pieces got lost
+            pass
+        else:
+            return later if _contains(one, other) else earlier if _contains(other, one) else None
+    # The whole is the host's last word on free text, which may have come cumulatively.
+    return later if later in earlier or earlier in later else None
 
 
 def begins_object(text: str) -> bool:

@@ -184,7 +184,12 @@ class History:
         self._open.extend((made, call) for call in turn.tool_calls)
 
     def answer(
-        self, parts: Iterable[str | Attachment], position: str, *, is_error: bool | None = None
+        self,
+        parts: Iterable[str | Attachment],
+        position: str,
+        *,
+        is_error: bool | None = None,
+        call_id: str | None = None,
     ) -> None:
         """Take what the result of the next call says.
 
@@ -192,13 +197,15 @@ class History:
             parts: What it says.
             position: Where it stands.
             is_error: Whether the wire calls it an error; None if it has no word for that.
+            call_id: The id of the call, where results may stand in another order than the calls.
         """
         groups = _grouped(parts)
         if len(groups) > 1:
             self.lose(position, "it comes back as one text, and its files after that")
         text = "\n\n".join(text for text, _ in groups if text)
         files = tuple(file for _, files in groups for file in files)
-        self.answer_json(_json_of_text(text), position, is_error=is_error, attachments=files)
+        said = _json_of_text(text)
+        self.answer_json(said, position, is_error=is_error, attachments=files, call_id=call_id)
 
     def answer_json(
         self,
@@ -207,9 +214,12 @@ class History:
         *,
         is_error: bool | None = None,
         attachments: tuple[Attachment, ...] = (),
+        call_id: str | None = None,
     ) -> None:
         """Take the result of the next call, whose output is known as JSON text."""
-        made, call = self._open.popleft()
+        at = next((at for at, (_, call) in enumerate(self._open) if call.id == call_id), 0)
+        made, call = self._open[at]
+        del self._open[at]
         # Wires know success and error at most. What this library wrote for the model says more, and
         # is read back, so that a rejected call is not an error in the transcript.
         status = _status_said(result, "error" if is_error else "success")
@@ -236,7 +246,9 @@ class History:
             if isinstance(item, Message):
                 transcript.push(item)
             elif item.turn.tool_calls:
-                transcript.append_round(CommittedRound(item.turn, item.results))
+                order = {call.id: at for at, call in enumerate(item.turn.tool_calls)}
+                results = sorted(item.results, key=lambda result: order[result.id])
+                transcript.append_round(CommittedRound(item.turn, results))
             else:
                 transcript.append_turn(item.turn)
         return transcript, self._losses

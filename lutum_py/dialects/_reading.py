@@ -476,6 +476,7 @@ class WireCall(NamedTuple):
         fields: What has its name and its arguments.
         key: Where the arguments are.
         is_text: Whether those are text, and not an object.
+        keys: Where they are, if each of several fields is one of them.
     """
 
     call: JsonObject
@@ -483,9 +484,16 @@ class WireCall(NamedTuple):
     fields: JsonObject
     key: str
     is_text: bool = False
+    keys: tuple[str, ...] = ()
 
     def write(self, text: str) -> None:
         """Give it other arguments."""
+        if self.keys:
+            arguments, _ = arguments_object(text)
+            for key in self.keys:
+                self.fields.pop(key, None)
+            self.fields.update((key, arguments[key]) for key in self.keys if key in arguments)
+            return
         self.fields[self.key] = text
         if not self.is_text:
             with suppress(ValueError):

@@ -192,6 +192,33 @@ def test_an_item_that_is_not_whole_is_not_run(status: str, of_response: str | No
     assert read(turn) == (ids[:2], ids[2:])
 
 
+@over("at", [0, 1])
+@over("status", ["in_progress", "incomplete"])
+def test_no_call_runs_beside_one_that_broke_off_before_it(status: str, at: int) -> None:
+    """Where an item before the last call is not whole, no call of the turn is run, loaded or not;
+    nor is it the answer.
+    """
+    response = response_of(openai_responses.NAME, AssistantTurn(tool_calls=calls(*COMPLETED)))
+    response["output"][at]["status"] = status
+    turn = openai_responses.decode(response)
+    assert turn.cut_off == "calls"
+    assert read(turn) == ([], ["c1", "c2", "c3"])
+    session = Session()
+    session.push_user("Go")
+    outcome: Any = Files.read_turn(turn)
+    outcome.round.commit(session)
+    loaded: Any = Transcript.load_json(session.transcript.dump_json())[1]
+    assert loaded == turn
+    assert read(loaded) == read(turn)
+    answers = [ToolMetadata(id="c9", name="answer", arguments='{"total":3.5}'), *calls("{}")]
+    response = response_of(openai_responses.NAME, AssistantTurn(tool_calls=answers))
+    response["output"][0]["status"] = status
+    outcome = Files.read_turn(openai_responses.decode(response), answer=Invoice)
+    issues = outcome.round.recoverable_tool_call_issues
+    assert [each.metadata.id for each in issues] == ["c9", "c1"]
+    outcome.round.discard()
+
+
 @over("status", ["cancelled", "incomplete"])
 def test_a_response_that_is_not_completed_is_cut_off(status: str) -> None:
     """One that stopped early is a turn; one that still runs is none, and has no call to run."""

@@ -28,6 +28,15 @@ from .mutations import deep
 from .plain import streamed
 
 
+@over("reason", ["STOP", "NO_IMAGE"])
+def test_an_end_of_the_models_own_stops_no_call(reason: str) -> None:
+    """A turn that came to its end, if only without its picture, is whole."""
+    said = response({"functionCall": CALL})
+    said["candidates"][0]["finishReason"] = reason
+    turn = dialect.decode(said)
+    assert (turn.is_truncated, turn.is_blocked) == (False, False)
+
+
 def test_a_response_becomes_a_turn() -> None:
     """Each part becomes an item in order; what the provider ran, and grounding, is kept."""
     ran = {"executableCode": {"language": "PYTHON", "code": "1"}, "thoughtSignature": "eA=="}

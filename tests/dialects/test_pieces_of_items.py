@@ -163,6 +163,98 @@ def test_doubled_arguments_of_an_item_are_one() -> None:
             fed(openai_responses, [start, delta(kind, '{"a":1}'), delta(kind, '{"a":2}'), last])
 
 
+KIND = "function_call_arguments"
+CUSTOM = {"type": "custom_tool_call", "id": "ct1", "call_id": "c7", "name": "sql", "input": ""}
+
+
+def ends(item: dict[str, Any], key: str, text: str) -> list[list[dict[str, Any]]]:
+    """Each way in which a host states at the end all that was written of a call."""
+    whole = {**item, key: text}
+    kind = f"response.{KIND}.done" if key == "arguments" else "response.custom_tool_call_input.done"
+    done_whole = {"type": kind, "output_index": 0, "item_id": item["id"], key: text}
+    return [
+        [done_whole, END],
+        [done(whole, 0), END],
+        [ended(response(whole))],
+        [done_whole, done(whole, 0), ended(response(whole))],
+    ]
+
+
+@over(
+    "streamed, finished, kept",
+    [
+        (['{"a":', "1}"], '{"a": 1}', '{"a": 1}'),
+        (['{"a":1}'], '{"a":1}{"a":1}', '{"a":1}'),
+        (['{"a":1}', '{"a":1}'], '{"a":1}', '{"a":1}'),
+        (['{"a":', '{"a":1}'], '{"a":1}', '{"a":1}'),
+        (['{"a":1'], '{"a":1}', '{"a":1}'),
+        (['{"a":1}'], '{"a":1,"b":2}', '{"a":1,"b":2}'),
+        (['{"a":1,"b":2}'], '{"a":1}', '{"a":1,"b":2}'),
+        (['{"a":1}'], "{}", '{"a":1}'),
+        (["{a: 1"], "{a: 1", "{a: 1"),
+    ],
+)
+def test_arguments_that_agree_with_the_finished_item_are_one(
+    streamed: list[str], finished: str, kept: str
+) -> None:
+    """Where the pieces and the finished item are equal, or one contains the other, it is one."""
+    begun = [added({**FIRST, "arguments": ""}, 0), *(delta(KIND, text) for text in streamed)]
+    for end in ends(FIRST, "arguments", finished):
+        told, turn = fed(openai_responses, [*begun, *end])
+        assert [call.arguments for call in turn.tool_calls] == [kept]
+        completed = [each.metadata for each in told if isinstance(each, CallCompleted)]
+        assert completed == [*turn.tool_calls]
+
+
+def test_arguments_that_end_as_an_object_are_those() -> None:
+    """A host that gives the object itself at the end is read."""
+    events = [added({**FIRST, "arguments": ""}, 0), delta(KIND, '{"a":')]
+    whole = {**FIRST, "arguments": {"a": 1}}
+    assert said(fed(openai_responses, [*events, done(whole, 0), END])[1]) == CALLS[:1]
+
+
+@over(
+    "streamed, finished",
+    [
+        (['{"a":1}'], '{"a":2}'),
+        (['{"path":"/a"}'], '{"path":"/b","only":true}'),
+        (['{"a":', "1"], '{"a":2}'),
+        (["{a: 1"], "{b: 1"),
+        (['{"a":1}', '{"a":2}'], '{"a":2}'),
+    ],
+)
+def test_arguments_that_differ_from_the_finished_item_break_the_stream(
+    streamed: list[str], finished: str
+) -> None:
+    """The developer is shown a broken stream; no call runs with one of two different arguments."""
+    begun = [added({**FIRST, "arguments": ""}, 0), *(delta(KIND, text) for text in streamed)]
+    for end in ends(FIRST, "arguments", finished):
+        with pytest.raises(DialectError, match="of a call of 'echo' are"):
+            fed(openai_responses, [*begun, *end])
+
+
+@over("streamed, finished, kept", [
+    (["SELECT", " 1"], "SELECT 1", "SELECT 1"),
+    (["SELECT", "SELECT 1"], "SELECT 1", "SELECT 1"),
+    (["SELECT"], "SELECT 1", "SELECT 1"),
+    (["SELECT 1"], "DROP TABLE a", None),
+])  # fmt: skip
+def test_free_text_agrees_with_the_finished_item_too(
+    streamed: list[str], finished: str, kept: str | None
+) -> None:
+    """A custom call whose pieces are another text than the finished one is a broken stream."""
+    pieces = [delta("custom_tool_call_input", text) for text in streamed]
+    for end in ends(CUSTOM, "input", finished):
+        events = [added(CUSTOM, 0), *pieces, *end]
+        if kept is None:
+            with pytest.raises(DialectError, match="of a call of 'sql' are"):
+                fed(openai_responses, events)
+        else:
+            assert [call.arguments for call in fed(openai_responses, events)[1].tool_calls] == [
+                kept
+            ]
+
+
 END = ended(response())
 
 

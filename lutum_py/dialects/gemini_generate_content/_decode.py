@@ -38,6 +38,7 @@ from .._reading import (
     with_nulls,
 )
 from .._schema.compiler import gemini_schema
+from ._pieces import is_in_pieces
 
 NAME: Final = "gemini_generate_content"
 
@@ -66,9 +67,19 @@ FACTS: Final = Facts(
         "tools[].functionDeclarations[].name",
         "toolConfig.functionCallingConfig.allowedFunctionNames[]",
     ),
+    # By the reference of FinishReason. A limit, what the model wrote wrongly, and an end for no
+    # reason given: the last call may be half of one, or the one that was wrong; those before it
+    # were written to their end and run. STOP and NO_IMAGE are ends of the model's own: all calls
+    # run. FINISH_REASON_UNSPECIFIED is the default of the enumeration, which no whole turn has, and
+    # TOO_MANY_TOOL_CALLS stops the provider's own loop before the answer.
     truncated=frozenset(
-        {"MAX_TOKENS", "CONTINUATION", "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"}
+        {
+            *("MAX_TOKENS", "CONTINUATION", "TOO_MANY_TOOL_CALLS"),
+            *("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL"),
+            *("OTHER", "IMAGE_OTHER", "FINISH_REASON_UNSPECIFIED", "MISSING_THOUGHT_SIGNATURE"),
+        }
     ),
+    # A filter, of what was asked or said: no call runs.
     refused=frozenset(
         {
             *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),
@@ -296,9 +307,8 @@ def call_of(call: Place, index: int, response_id: str | None) -> ToolMetadata:
         DialectError: It has no name, or comes in pieces.
     """
     fields = call.object()
-    if fields.get("willContinue") or "partialArgs" in fields:
+    if is_in_pieces(fields):
         raise call.error(
-            "the arguments come in pieces, which this library does not read; leave "
-            "`streamFunctionCallArguments` off"
+            "the arguments come in pieces, as in a stream; feed each chunk to `StreamDecoder`"
         )
     return read_call(call, "args", call.text_at("id"), response_id, index)

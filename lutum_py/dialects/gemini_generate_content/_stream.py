@@ -12,11 +12,20 @@ from typing import Any, Final
 
 from ... import AssistantTurn, ToolMetadata, Usage
 from ..._text.json import JsonObject
-from ...streaming import CallCompleted, ReasoningDelta, StreamEvent, TextDelta, UsageReported
+from ..._text.names import is_among
+from ...streaming import (
+    CallCompleted,
+    CallStarted,
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+    UsageReported,
+)
 from .._arguments import BrokenStream, Pieces, joined
 from .._reading import Place, count_at, response_place, text_or_none
 from .._stream import StreamReader
-from ._decode import NAME, call_of, items_of_parts, tidy, turn_of, usage_in, usage_of
+from ._decode import FACTS, NAME, call_of, items_of_parts, tidy, turn_of, usage_in, usage_of
+from ._pieces import PartialCall, is_in_pieces
 
 # One of these tells a chunk from an event of another kind.
 _IN_CHUNKS: Final = frozenset(
@@ -39,7 +48,8 @@ class StreamDecoder(StreamReader):
 
     Feed every chunk, then call `close` for the last events, or `finish` for the turn alone. The
     stream is whole once a finish reason came, or the word that the prompt was blocked. A call comes
-    in one piece on this wire.
+    in one piece, or with `streamFunctionCallArguments` in several: it is told when it begins, and
+    its arguments once it is whole.
 
     Example:
         >>> decoder = StreamDecoder()
@@ -50,7 +60,16 @@ class StreamDecoder(StreamReader):
         'Hi'
     """
 
-    __slots__ = ("_calls", "_candidates", "_fields", "_first", "_first_number", "_text", "_usage")
+    __slots__ = (
+        "_calls",
+        "_candidates",
+        "_fields",
+        "_first",
+        "_first_number",
+        "_partial",
+        "_text",
+        "_usage",
+    )
 
     dialect = NAME
 
@@ -62,6 +81,7 @@ class StreamDecoder(StreamReader):
         self._first_number = 0
         # Each call, and the id of the response as far as it was known then.
         self._calls: list[tuple[str | None, ToolMetadata]] = []
+        self._partial: PartialCall | None = None  # the call that is not whole yet
         self._usage: Usage | None = None  # as the last chunk that has one says
         # Plain text that is still to be joined to the parts of the first candidate.
         self._text: list[str] = []
@@ -118,8 +138,9 @@ class StreamDecoder(StreamReader):
             else:
                 self._settle()
                 where = f"event {self._number - 1}.candidates[0].content.parts[{index}]"
-                self._part(Place(NAME, part, None, where), events)
-                _join(known["content"]["parts"], part)
+                whole = self._part(Place(NAME, part, None, where), events)
+                assert whole is not None  # a piece after which more is to come is not usual
+                _join(known["content"]["parts"], whole)
         if "usageMetadata" in fields:
             self._fields["usageMetadata"] = usage
             self._usage = usage_in(usage)
@@ -166,18 +187,24 @@ class StreamDecoder(StreamReader):
                 if key != "parts":
                     known["content"][key] = value
             for part in content.items_at("parts"):
-                if is_first:
-                    self._part(part, events)
-                _join(parts, dict(part.object()))
+                whole = self._part(part, events) if is_first else dict(part.object())
+                if whole is not None:
+                    _join(parts, whole)
         for key, value in place.object().items():
             if key != "content":
                 known[key] = value
 
-    def _part(self, part: Place, events: list[StreamEvent]) -> None:
+    def _part(self, part: Place, events: list[StreamEvent]) -> JsonObject | None:
+        """Report a part, and return it as it is kept; None of a call that is not whole yet."""
         fields = part.object()
         if "functionCall" in fields:
-            index = len(self._calls)
-            call = call_of(part.need("functionCall"), index, self._response_id)
+            index, called = len(self._calls), part.need("functionCall")
+            if self._partial is not None or is_in_pieces(called.object()):
+                whole = self._add(part, index, events)
+                if whole is None:
+                    return None
+                fields, called = whole, Place(NAME, whole["functionCall"], None, called.where)
+            call = call_of(called, index, self._response_id)
             events.append(CallCompleted(index, call))
             self._calls.append((self._response_id, call))
         elif "text" in fields:
@@ -185,6 +212,24 @@ class StreamDecoder(StreamReader):
             if text:
                 said = ReasoningDelta if fields.get("thought") else TextDelta
                 events.append(said(text))
+        return dict(fields)
+
+    def _add(self, part: Place, index: int, events: list[StreamEvent]) -> JsonObject | None:
+        """Add a piece to the call that is not whole, and return the part of one that is."""
+        partial = self._partial
+        if partial is None:
+            partial = self._partial = PartialCall()
+        is_named = "name" in partial.call
+        partial.add(part)
+        if partial.is_open:
+            # What shows that a call begins has its id, so an id that comes later counts no more.
+            if not is_named and "name" in partial.call:
+                call = call_of(Place(NAME, partial.call), index, self._response_id)
+                partial.call["id"] = partial.call.get("id")
+                events.append(CallStarted(index, call.id, call.name))
+            return None
+        self._partial = None
+        return partial.whole()
 
     def _settle(self) -> None:
         # Before anything but plain text is added, or the parts would change their order.
@@ -202,6 +247,12 @@ class StreamDecoder(StreamReader):
         is_blocked = first is None and "promptFeedback" in self._fields
         if not is_blocked and not (first or {}).get("finishReason"):
             raise BrokenStream("the stream breaks off before a finish reason")
+        if self._partial is not None and first is not None:
+            # A limit or a filter may cut a call off, which then does not run; nothing else does.
+            if not is_among(first.get("finishReason"), FACTS.truncated | FACTS.refused):
+                name = self._partial.call.get("name", "")
+                raise BrokenStream(f"the stream ends before the call of {name!r} is whole")
+            first["content"]["parts"].append(self._partial.whole())
         response = dict(self._fields)
         if "usageMetadata" in response:
             response["usageMetadata"] = tidy(response["usageMetadata"])

@@ -1,17 +1,20 @@
 """A response of OpenAI Responses becomes a turn, item by item in the order in which they came.
 
-Function and custom tool calls are the program's to answer. Whatever else the model asked for, the
-provider runs itself, or it has a form that only the provider knows: it is kept as a server item.
+Function and custom tool calls are the program's to answer, and so are those of the shells, of
+patches, of a computer and for an approval: these have the kind of their item as their name, and
+what they ask for as their arguments. Whatever else the model asked for, the provider runs itself:
+it is kept as a server item. A call of another kind that nobody answered is an error.
 (OpenAI API reference: "The response object".)
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from ... import AssistantTurn, ToolMetadata, Usage
+from ..._text.immutable import with_fields
 from ..._text.json import JsonObject, compact_json, is_mapping
 from ...turns import (
     AssistantItem,
@@ -134,18 +137,30 @@ def turn_of(response: Place) -> AssistantTurn:
     finish_reason = (None if details is None else details.text_at("reason")) or status
     output = response.need("output").items()
     items = list(items_of_output(output, response_id))
-    is_ended = all(item.text_at("status") not in _GOING_ON for item in output)
+    _check_known(output)
+    open_items = [item for item in output if item.text_at("status") in _GOING_ON]
     usage, calls = usage_of(response), calls_in(response.value)
+    is_ended = not open_items
     read = DecodedResponse(items, finish_reason, response_id, usage, calls, is_ended=is_ended)
-    return read.turn(FACTS, response)
+    turn = read.turn(FACTS, response)
+    # A turn tells of its last call alone that it was cut off; so one before it stops them all.
+    asked = calls_of(response.value["output"])
+    if any(item.value is call for item in open_items for call in asked[:-1]):
+        turn = with_fields(turn, cut_off="calls")
+    return turn
 
 
 def calls_in(payload: JsonObject) -> Iterator[WireCall]:
     """Yield the calls of a response, in order."""
     output: list[JsonObject] = payload["output"]
-    for item in filter(is_call, output):
-        key = CALLS.get(item["type"])
-        yield WireCall(item, "call_id", item, key or "arguments", is_text=key is not None)
+    for item in calls_of(output):
+        kind = item["type"]
+        if (program := PROGRAM_CALLS.get(kind)) is not None:
+            first, *others = program.asked
+            yield WireCall(item, program.id_key, item, first, keys=program.asked if others else ())
+        else:
+            key = CALLS.get(kind)
+            yield WireCall(item, "call_id", item, key or "arguments", is_text=key is not None)
 
 
 def say(payload: JsonObject, text: str) -> None:
@@ -183,9 +198,38 @@ def is_run_by_provider(item: Mapping[str, object]) -> bool:
 
 
 def is_call(item: Mapping[str, object]) -> bool:
-    """Tell whether an item is a call that the program answers."""
+    """Tell whether an item is a call that the program answers, if nothing beside it does."""
     kind = item.get("type")
+    if kind in PROGRAM_CALLS:
+        return not _is_hosted(item)
     return kind in CALLS or (kind == SEARCH_CALL and not is_run_by_provider(item))
+
+
+def calls_of(items: Sequence[Any]) -> list[JsonObject]:
+    """Return the items that are calls which the program answers, and which none of them answers."""
+    # What the provider ran has its answer beside it.
+    answered = {
+        (item["type"], answered_id(item)) for item in items if item.get("type") in ANSWER_KINDS
+    }
+    calls = filter(is_call, items)
+    if not answered:
+        return list(calls)
+    return [
+        call
+        for call in calls
+        if (program := PROGRAM_CALLS.get(call["type"])) is None
+        or (program.answer, text_or_none(call.get(program.id_key))) not in answered
+    ]
+
+
+def _check_known(output: Sequence[Place]) -> None:
+    for place in unanswered([item.object() for item in output]):
+        kind = output[place].text_at("type")
+        if kind not in PROGRAM_CALLS:
+            raise output[place].error(
+                f"the program has to answer a {kind}, and this library does not know how; leave "
+                "the tool of it out of the request"
+            )
 
 
 def repeated_in(call: Mapping[str, object]) -> JsonObject:
@@ -208,12 +252,13 @@ def usage_of(response: Place) -> Usage | None:
     )
 
 
-def items_of_output(output: Iterable[Place], response_id: str | None) -> Iterator[AssistantItem]:
+def items_of_output(output: Sequence[Place], response_id: str | None) -> Iterator[AssistantItem]:
     """Read the items of an output."""
+    kinds = [item.text_at("type") or "message" for item in output]
+    asked = {id(call) for call in calls_of([item.value for item in output])}
     calls = 0
-    for item in output:
-        kind = item.text_at("type") or "message"
-        if is_call(item.object()):
+    for kind, item in zip(kinds, output, strict=True):
+        if id(item.value) in asked:
             call = metadata_of(item, kind, calls, response_id)
             yield ToolCallItem(call, caller_of(item.object()))
             calls += 1
@@ -230,6 +275,11 @@ def items_of_output(output: Iterable[Place], response_id: str | None) -> Iterato
 
 def metadata_of(item: Place, kind: str, index: int, response_id: str | None) -> ToolMetadata:
     """Read a call, which is the one of its number in the turn."""
+    program = PROGRAM_CALLS.get(kind)
+    if program is not None:
+        asked = Place(NAME, {"arguments": program.asked_in(item.object())}, item)
+        given = item.text_at(program.id_key)
+        return read_call(asked, "arguments", given, response_id, index, name=kind)
     name = SEARCH if kind == SEARCH_CALL else None
     key = CALLS.get(kind, "arguments")
     return read_call(item, key, item.text_at("call_id"), response_id, index, name=name, empty="")
@@ -261,27 +311,88 @@ def _reasoning(item: Place) -> str:
     return ""
 
 
-_TEXT: Final = {"output": compact_json(OUTCOME_UNKNOWN)}
-_SHELL: Final = {"stdout": "", "stderr": OUTCOME_UNKNOWN, "outcome": {"type": "timeout"}}
+_UNKNOWN_SHELL: Final = {
+    "stdout": "",
+    "stderr": OUTCOME_UNKNOWN,
+    "outcome": {"type": "timeout"},
+}
 
-PROGRAM_CALLS: Final[Mapping[str, tuple[str, JsonObject | None]]] = {
-    "local_shell_call": ("local_shell_call_output", _TEXT),
-    "shell_call": ("shell_call_output", {"output": [_SHELL]}),
-    "apply_patch_call": (
-        "apply_patch_call_output",
-        {"status": "failed", "output": OUTCOME_UNKNOWN},
+
+class ProgramCall(NamedTuple):
+    """What is known of a kind of call that the program answers, and that is no function.
+
+    Attributes:
+        answer: The kind of the item that answers it.
+        tools: The types of the API's own tools that make such calls.
+        asked: The field that is its arguments; of several, each is one of them.
+        unsaid: What an answer says that nobody gave; None if there is no such answer.
+        id_key: Where its id is.
+        named_by: Where an answer has that.
+        repeated: What an answer repeats of what it asks, and under which name.
+    """
+
+    answer: str
+    tools: tuple[str, ...]
+    asked: tuple[str, ...]
+    unsaid: JsonObject | None
+    id_key: str = "call_id"
+    named_by: str = "call_id"
+    repeated: tuple[str, str] | None = None
+
+    def asked_in(self, call: Mapping[str, Any]) -> Any:
+        """Return what a call asks for, as arguments."""
+        first, *others = self.asked
+        if not others:
+            return call.get(first)
+        return {key: call[key] for key in self.asked if call.get(key) not in (None, [])}
+
+
+LOCAL_SHELL: Final = "local_shell_call_output"
+SHELL: Final = "shell_call_output"
+PATCH: Final = "apply_patch_call_output"
+COMPUTER: Final = "computer_call_output"
+APPROVAL: Final = "mcp_approval_response"
+
+# By the reference of the input items; what each answer holds is written in `_messages.py`.
+PROGRAM_CALLS: Final[Mapping[str, ProgramCall]] = {
+    "local_shell_call": ProgramCall(
+        LOCAL_SHELL, ("local_shell",), ("action",), {"output": compact_json(OUTCOME_UNKNOWN)}
+    ),
+    "shell_call": ProgramCall(
+        SHELL,
+        ("shell",),
+        ("action",),
+        {"output": [_UNKNOWN_SHELL]},
+        repeated=("max_output_length", "max_output_length"),
+    ),
+    "apply_patch_call": ProgramCall(
+        PATCH, ("apply_patch",), ("operation",), {"status": "failed", "output": OUTCOME_UNKNOWN}
     ),
     # A picture of the screen, which nobody can make up.
-    "computer_call": ("computer_call_output", None),
-    "mcp_approval_request": (
-        "mcp_approval_response",
+    "computer_call": ProgramCall(
+        COMPUTER,
+        ("computer", "computer_use_preview"),
+        ("action", "actions", "pending_safety_checks"),
+        None,
+        repeated=("pending_safety_checks", "acknowledged_safety_checks"),
+    ),
+    "mcp_approval_request": ProgramCall(
+        APPROVAL,
+        ("mcp",),
+        ("server_label", "name", "arguments"),
         {"approve": False, "reason": "Nobody decided."},
+        id_key="id",
+        named_by="approval_request_id",
     ),
 }
-"""By the kind of each call, what answers it, and what an answer says that nobody gave; None if
-there is no such answer."""
+"""By the kind of each call, what is known of it."""
 
-_OUTPUTS: Final = frozenset(kind for kind, _ in PROGRAM_CALLS.values())
+ANSWER_KINDS: Final = frozenset(program.answer for program in PROGRAM_CALLS.values())
+"""The kinds of the items that answer them."""
+
+
+_USUAL: Final = frozenset({"message", "reasoning", *CALLS})
+"""What is neither, at a glance."""
 
 
 def unanswered(items: Iterable[Mapping[str, object]]) -> list[int]:
@@ -289,11 +400,14 @@ def unanswered(items: Iterable[Mapping[str, object]]) -> list[int]:
     waiting: dict[tuple[str, object], int] = {}
     for place, item in enumerate(items):
         kind = str(item.get("type"))
+        if kind in _USUAL:
+            continue
         if kind in PROGRAM_CALLS or _is_unknown(item, kind):
             if not _is_hosted(item):
-                key = item.get("id" if kind == "mcp_approval_request" else "call_id")
+                program = PROGRAM_CALLS.get(kind)
+                key = item.get("call_id" if program is None else program.id_key)
                 waiting[answer_of(kind), text_or_none(key)] = place
-        elif kind in _OUTPUTS or kind.endswith("_output"):
+        elif kind in ANSWER_KINDS or kind.endswith("_output"):
             for name in ("call_id", "approval_request_id", "id"):
                 waiting.pop((kind, text_or_none(item.get(name))), None)
     return sorted(waiting.values())
@@ -301,19 +415,38 @@ def unanswered(items: Iterable[Mapping[str, object]]) -> list[int]:
 
 def answer_of(kind: str) -> str:
     """Return the kind of the item that answers a kind of call."""
-    return PROGRAM_CALLS[kind][0] if kind in PROGRAM_CALLS else f"{kind}_output"
+    return PROGRAM_CALLS[kind].answer if kind in PROGRAM_CALLS else f"{kind}_output"
 
 
-def made_answer(call: Mapping[str, object]) -> JsonObject | None:
+def answered_id(item: Mapping[str, object]) -> str | None:
+    """Return the id of the call that an item of the program answers, if it has one."""
+    named = (item.get(name) for name in ("call_id", "approval_request_id", "id"))
+    return next(filter(None, map(text_or_none, named)), None)
+
+
+def answer_form(call: Mapping[str, Any]) -> JsonObject:
+    """Return the answer of a call without what it says: which call it answers, and who made it."""
+    kind = call["type"]
+    program = PROGRAM_CALLS.get(kind)
+    if program is None:
+        return {"type": ANSWERS[kind][0], **repeated_in(call)}
+    form: JsonObject = {"type": program.answer, program.named_by: call.get(program.id_key)}
+    form["caller"] = call.get("caller")
+    form = {key: value for key, value in form.items() if value is not None}
+    if program.repeated is not None:
+        asked, name = program.repeated
+        within = call.get("action") if asked not in call else call
+        if is_mapping(within) and within.get(asked):
+            form[name] = within[asked]
+    return form
+
+
+def made_answer(call: Mapping[str, Any]) -> JsonObject | None:
     """Make the answer that says that nobody answered; None if there can be none."""
-    kind = str(call.get("type"))
-    answer, says = PROGRAM_CALLS.get(kind, ("", None))
-    if says is None:
+    program = PROGRAM_CALLS.get(str(call.get("type")))
+    if program is None or program.unsaid is None:
         return None
-    if kind == "mcp_approval_request":
-        return {"type": answer, "approval_request_id": call.get("id"), **says}
-    same = {key: call[key] for key in ("call_id", "caller") if call.get(key) is not None}
-    return {"type": answer, **same, **says}
+    return {**answer_form(call), **program.unsaid}
 
 
 def _is_unknown(item: Mapping[str, object], kind: str) -> bool:

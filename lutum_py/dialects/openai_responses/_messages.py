@@ -15,11 +15,21 @@ models".)
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
-from ... import AssistantTurn, Attachment, ToolDef, ToolResult
+from ... import AssistantTurn, Attachment, Message, ToolDef, ToolResult
 from ..._text.escaping import names_for_message
-from ..._text.json import JsonObject, compact_json, copy_json
+from ..._text.json import (
+    JsonObject,
+    compact_json,
+    copy_json,
+    is_array,
+    is_mapping,
+    is_object,
+    parse_json,
+)
 from ...errors import MisuseError
 from ...schemas import branches, types_in
 from ...turns import RefusalItem, TextItem, ToolCallItem
@@ -28,22 +38,29 @@ from .._findings import NOT_SHOWN, Loss
 from .._history import History
 from .._offered import NativeSearch, as_sent, callers_of
 from .._openai import OpenAIRendering, named_data, read_parts
-from .._reading import arguments_object, named_text, objects_in, send_as_text
+from .._reading import arguments_object, named_text, objects_in, send_as_text, text_or_none
 from .._rendering import LED_NOWHERE, ModelNames, told_apart
 from .._schema.compiler import compile_schema
 from ._decode import (
-    ANSWERS,
+    ANSWER_KINDS,
+    APPROVAL,
     CALLS,
+    COMPUTER,
     FACTS,
     NAME,
+    PATCH,
+    PROGRAM_CALLS,
     REQUIRED,
     SEARCH,
     SEARCH_CALL,
     SEARCH_OUTPUT,
+    SHELL,
+    answer_form,
+    answered_id,
+    calls_of,
     is_call,
     is_id_refused,
     made_answer,
-    repeated_in,
     unanswered,
 )
 from ._rules import Item
@@ -59,7 +76,7 @@ class Rendering(OpenAIRendering):
     facts = FACTS
     found: NativeSearch | None
     roles_with_files = frozenset({"system", "developer", "user"})
-    growing = (*OpenAIRendering.growing, "_ids")
+    growing = (*OpenAIRendering.growing, "_ids", "_held", "_told")
 
     def __init__(self, model: ModelNames = None, found: NativeSearch | None = None) -> None:
         super().__init__(model, found)
@@ -67,6 +84,27 @@ class Rendering(OpenAIRendering):
         # have to be unique, each among its own.
         self._ids: set[str] = set()
         self._searches: set[str] = set()
+        # A turn with a call of the program and what answers it, until all of that is known: what
+        # has no answer is not sent as it came. `_told` are results that no item can hold.
+        self._held: list[JsonObject] = []
+        self._told: list[JsonObject] = []
+        self._held_at = ""
+
+    def finish(self) -> None:
+        """Write down the last turn, if it waits for its results."""
+        if not (self._held or self._told):
+            return
+        output, answers = self._answered(self._held, self._held_at)
+        for item in output:
+            self.said.append(item)
+            if id(item) in answers:
+                self.said.append(answers[id(item)])
+        self.said += self._told
+        self._held, self._told = [], []
+
+    def _message(self, message: Message, position: str) -> None:
+        self.finish()
+        super()._message(message, position)
 
     def _attached(self, attachment: Attachment) -> JsonObject | None:
         data = attachment.base64
@@ -87,14 +125,48 @@ class Rendering(OpenAIRendering):
         form = self._answers.get(result.id)
         if form is None:
             form = {"type": "function_call_output", "call_id": result.id}
+        said = self._held or self.said
+        if form["type"] in ANSWER_KINDS:
+            answer = self._answer(form, result, position)
+            if answer is None:
+                self._told.append({"role": "user", "content": result.model_text})
+            else:
+                said.append(answer)
+            return
         found = self.found if result.id in self._searches else None
         names = [] if found is None else found.found_by(result)
         if found is not None and names:
             self.loaded.update(names)
             tools = _loaded(found, names)
-            self.said.append({**form, **_CLIENT, "type": SEARCH_OUTPUT, "tools": tools})
+            said.append({**form, **_CLIENT, "type": SEARCH_OUTPUT, "tools": tools})
         else:
-            self.said.append({**form, "output": self._output(result, position)})
+            said.append({**form, "output": self._output(result, position)})
+
+    def _answer(self, form: JsonObject, result: ToolResult, position: str) -> JsonObject | None:
+        """Make the answer of a call that is no function; None if it cannot hold the result."""
+        kind, files = form["type"], result.attachments
+        if kind == COMPUTER:
+            pictures = [file.url for file in files if file.media_type == "image"]
+            if not (pictures and result.is_success):
+                return None
+            if result.model_text not in _SILENT:
+                self.losses.append(Loss(position, f"a {kind} holds a picture and no text"))
+            shown = {"type": "computer_screenshot", "image_url": pictures[-1]}
+            return {**form, "output": shown}
+        self.lose_files(files, position, f"a {kind}")
+        text = named_text(result, files)
+        if kind == SHELL:
+            return {**form, "output": shell_output(text, result.is_success)}
+        if kind == PATCH:
+            return {
+                **form,
+                "status": "completed" if result.is_success else "failed",
+                "output": text,
+            }
+        if kind == APPROVAL:
+            is_approved = result.is_success and _is_approval(_parsed(text))
+            return {**form, "approve": is_approved, **({} if is_approved else {"reason": text})}
+        return {**form, "output": text}
 
     def _output(self, result: ToolResult, position: str) -> str | list[JsonObject]:
         if not result.attachments:
@@ -105,6 +177,7 @@ class Rendering(OpenAIRendering):
         return named_text(result, result.attachments)
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
+        self.finish()
         payload = self.payload_of(turn, position)
         if payload is None:
             said = list(_neutral(turn))
@@ -118,17 +191,19 @@ class Rendering(OpenAIRendering):
                     self.keep_back(turn, position, f"the {', the '.join(lost)}")
             stored = payload.get("store") is not False
             said = list(self._replay(output, stored, position))
-        sent = [each for each in said if is_call(each)]
-        self.facts.send_names(sent)
+        sent = calls_of(said)
+        # The name in an approval is that of a tool of a server.
+        self.facts.send_names(call for call in sent if call["type"] not in PROGRAM_CALLS)
         for call in sent:
             self.ids.send(call, "call_id", is_own=payload is not None)
         calls = list(zip(turn.tool_calls, sent, strict=True))
         # The form of each answer, by our id of the call: with the host's id, if any.
-        self._answers = {
-            call.id: {"type": ANSWERS[each["type"]][0], **repeated_in(each)} for call, each in calls
-        }
+        self._answers = {call.id: answer_form(each) for call, each in calls}
         self._searches = {call.id for call, each in calls if each["type"] == SEARCH_CALL}
-        self.said.extend(said)
+        if unanswered(said):
+            self._held, self._held_at = said, position
+        else:
+            self.said.extend(said)
 
     def _replay(
         self, output: list[JsonObject], stored: bool, position: str
@@ -137,7 +212,6 @@ class Rendering(OpenAIRendering):
             # The answer was cut off before the message or call that the reasoning led to.
             self.losses.append(Loss(position, LED_NOWHERE))
             output.pop()
-        output, answers = self._answered(output, position)
         for item in output:
             kind = item.get("type") or "message"
             for made in (item, *objects_in(item.get("output"))):
@@ -163,8 +237,6 @@ class Rendering(OpenAIRendering):
                     del item["id"]
                 self._ids.add(item_id)
             yield item
-            if id(item) in answers:
-                yield answers[id(item)]
 
     def _answered(
         self, output: list[JsonObject], position: str
@@ -174,19 +246,46 @@ class Rendering(OpenAIRendering):
         for place in reversed(unanswered(output)):
             item = output[place]
             made = made_answer(item)
-            what = "goes out with an answer that says so"
+            text = f"nobody answered its {item['type']}, which goes out with an answer that says so"
             if made is not None:
                 answers[id(item)] = made
             else:
-                what = "is not sent"
+                text = f"no picture answers its {item['type']}, which is not sent"
                 # Reasoning goes back with what it led to, or not at all.
                 begin = place
                 while begin and output[begin - 1].get("type") == "reasoning":
                     begin -= 1
                 del output[begin : place + 1]
-            text = f"nobody answered its {item['type']}, which {what}"
             self.losses.append(Loss(position, text))
         return output, answers
+
+
+_SILENT: Final = frozenset({"", "null", "{}"})
+
+
+def shell_output(text: str, is_success: bool) -> list[JsonObject]:
+    """Return what a shell printed: as a tool gives it in the form of the wire, or as one text."""
+    given = _parsed(text)
+    listed = given if is_array(given) else ()
+    printed = [dict(each) for each in listed if is_object(each) and each.keys() >= _PRINTED]
+    if printed and printed == given:
+        return printed
+    stdout, stderr = (text, "") if is_success else ("", text)
+    outcome = {"type": "exit", "exit_code": 0 if is_success else 1}
+    return [{"stdout": stdout, "stderr": stderr, "outcome": outcome}]
+
+
+def _is_approval(said: object) -> bool:
+    return said is True or (is_object(said) and said.get("approve") is True)
+
+
+def _parsed(text: str) -> object:
+    with suppress(ValueError):
+        return parse_json(text)
+    return None
+
+
+_PRINTED: Final = frozenset({"stdout", "stderr", "outcome"})
 
 
 def _of_other(output: list[JsonObject]) -> tuple[list[JsonObject], list[str]]:
@@ -199,9 +298,17 @@ def _of_other(output: list[JsonObject]) -> tuple[list[JsonObject], list[str]]:
     # leads back to it.
     kept: list[JsonObject] = []
     lost: dict[str, None] = {}
+    asked = {id(call) for call in calls_of(output)}
     for item in output:
         kind = item.get("type") or "message"
-        if kind == "reasoning":
+        if kind in PROGRAM_CALLS and id(item) in asked:
+            # The other model may not have this tool of the API.
+            program = PROGRAM_CALLS[kind]
+            arguments = compact_json(program.asked_in(item))
+            call_id = item.get(program.id_key)
+            call = {"type": "function_call", "call_id": call_id, "name": kind}
+            kept.append({**call, "arguments": arguments})
+        elif kind == "reasoning":
             lost["reasoning"] = None
         elif kind == "message":
             text = "".join(map(_words, item.get("content") or ()))
@@ -327,13 +434,20 @@ def read_history(history: History) -> None:
     if isinstance(instructions, str):
         history.say("system", [instructions], "instructions")
     items = [(position, _item(given)) for position, given in history.listed()]
+    programs = {
+        (program.answer, text_or_none(item.value.get(program.id_key)))
+        for _, item in items
+        if (program := PROGRAM_CALLS.get(item.kind)) is not None and is_call(item.value)
+    }
     # All calls are looked up before the first result: where the provider keeps the beginning, a
     # result may stand in front of everything, and answers a call that is nowhere in this list.
     asked = {item.key for _, item in items if item.call}
     output: list[JsonObject] = []
     started = ""
     for position, item in items:
-        if not (item.result or item.is_said_to_model):
+        call_id = answered_id(item.value)
+        is_answer = (item.kind, call_id) in programs
+        if not (item.result or is_answer or item.is_said_to_model):
             started = started if output else position
             output.append(item.value)
             continue
@@ -344,12 +458,14 @@ def read_history(history: History) -> None:
             said = read_parts(fields["content"], f"{position}.content", history)
             history.say(fields["role"], said, position)
             history.rest(fields, ("type", "role", "content", "status", "id"), position)
+        elif is_answer:
+            _answer_program(fields, call_id, position, history)
         elif item.key not in asked:
             # The call stands with the provider, who alone knows what it was.
             history.lose(position, "it answers a call that the request does not show")
             history.say("user", [NOT_SHOWN], position)
         else:
-            _answer(fields, position, history)
+            _answer(fields, call_id, position, history)
     _turn(output, started, history)
 
 
@@ -367,11 +483,14 @@ def _turn(output: list[JsonObject], position: str, history: History) -> None:
         history.respond({"output": output}, position)
 
 
-def _answer(fields: Mapping[str, object], position: str, history: History) -> None:
+def _answer(
+    fields: Mapping[str, object], call_id: str | None, position: str, history: History
+) -> None:
     if fields["type"] == SEARCH_OUTPUT:
         # What the program found for a search has a form of its own, and no text.
         history.lose(position, "it comes back as the output of a function")
-        history.answer_json(compact_json({"tools": fields.get("tools")}), position)
+        tools = compact_json({"tools": fields.get("tools")})
+        history.answer_json(tools, position, call_id=call_id)
         return
     said = read_parts(fields["output"], f"{position}.output", history)
     is_done = fields.get("status") in (None, "completed")
@@ -379,5 +498,45 @@ def _answer(fields: Mapping[str, object], position: str, history: History) -> No
         history.lose(
             f"{position}.status", "the call did not end well, which a result has no word for"
         )
-    history.answer(said, position, is_error=None if is_done else True)
+    history.answer(said, position, is_error=None if is_done else True, call_id=call_id)
     history.rest(fields, ("type", "call_id", "caller", "output", "status", "id"), position)
+
+
+def _answer_program(
+    fields: Mapping[str, Any], call_id: str | None, position: str, history: History
+) -> None:
+    """Read the answer of a call that is no function."""
+    kind, output, where = fields["type"], fields.get("output"), f"{position}.output"
+    answered = partial(history.answer, position=position, call_id=call_id)
+    if kind == SHELL:
+        # As `shell_output` writes one text.
+        texts = [
+            (text, is_success)
+            for is_success, key in ((True, "stdout"), (False, "stderr"))
+            for text in (each.get(key) for each in objects_in(output))
+            if isinstance(text, str) and output == shell_output(text, is_success)
+        ]
+        if texts:
+            (said, is_success), *_ = texts
+            answered([said], is_error=not is_success)
+        else:
+            history.answer_json(compact_json(output), position, call_id=call_id)
+    elif kind == PATCH:
+        answered([output or ""], is_error=fields.get("status") == "failed")
+    elif kind == COMPUTER:
+        url = output.get("image_url") if is_mapping(output) else None
+        answered([*history.file(where, url=url, media_type="image")])
+    elif kind == APPROVAL:
+        reason = fields.get("reason") or ""
+        if fields.get("approve") is True:
+            history.answer_json("true", position, call_id=call_id)
+        else:
+            answered([reason], is_error=True)  # whatever it says, nobody approved
+    else:
+        answered(read_parts(output, where, history))
+    known = ("type", "output", "status", "approve", "reason", "caller", "max_output_length", "id")
+    history.rest(
+        fields,
+        (*known, "call_id", "approval_request_id", "acknowledged_safety_checks"),
+        position,
+    )

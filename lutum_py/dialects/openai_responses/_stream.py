@@ -29,7 +29,18 @@ from ...turns import AssistantItem, ReasoningItem, RefusalItem, TextItem
 from .._arguments import Arguments, BrokenStream, settled
 from .._reading import Place, count_at, response_place, text_or_none
 from .._stream import StreamReader
-from ._decode import CALLS, NAME, WAITING, items_of_output, metadata_of, tidy, turn_of, usage_of
+from ._decode import (
+    CALLS,
+    NAME,
+    PROGRAM_CALLS,
+    WAITING,
+    is_call,
+    items_of_output,
+    metadata_of,
+    tidy,
+    turn_of,
+    usage_of,
+)
 
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.cancelled"})
 _ARGUMENTS = frozenset(
@@ -85,6 +96,7 @@ class _ItemState:
         call: Its number among the calls, if it is one.
         said: The pieces of what it says.
         arguments: The argument text, if it is a call.
+        written: The same as a whole, if an event had it.
     """
 
     number: int
@@ -93,6 +105,7 @@ class _ItemState:
     call: int | None = None
     said: list[AssistantItem] = field(default_factory=list[AssistantItem])
     arguments: Arguments = field(default_factory=Arguments)
+    written: str = ""
 
     @property
     def kind(self) -> str:
@@ -112,9 +125,10 @@ class _ItemState:
         key = CALLS.get(self.kind)
         if key is not None:
             # A host may leave out at the end what it sent in pieces.
-            text = whole.get(key) or self.arguments.text
-            if key == "arguments" and isinstance(text, str):
-                text = settled(text, self.arguments, str(whole.get("name")))
+            text = whole.get(key) or ""
+            if isinstance(text, str):
+                of_call = (self.arguments, str(whole.get("name")))
+                text = settled((self.written, text), *of_call, is_json=key == "arguments")
             return whole | ({key: text} if text else {})
         if whole.get("content") or (whole and self.kind != "message"):
             return whole
@@ -289,10 +303,12 @@ class StreamDecoder(StreamReader):
     def _begin(self, state: _ItemState, item: Place) -> Iterator[StreamEvent]:
         if state.item is None:
             state.item = Place(NAME, self._kept(item.object()), None, item.where)
-        if state.kind in CALLS and state.call is None:
+        is_program_call = state.kind in PROGRAM_CALLS and is_call(item.object())
+        if state.call is None and (state.kind in CALLS or is_program_call):
             state.call = self._calls
             self._calls += 1
-            self._last_call = state
+            if state.kind in CALLS:
+                self._last_call = state
             metadata = metadata_of(item, state.kind, state.call, self._response_id)
             yield CallStarted(state.call, metadata.id, metadata.name)
 
@@ -310,19 +326,21 @@ class StreamDecoder(StreamReader):
             yield ArgumentsDelta.of(state.call, text, state.arguments)
 
     def _written(self, event: Place, text: str | None) -> Iterator[StreamEvent]:
-        """Take all that was written of a call, if none of it came in pieces."""
+        """Take all that was written of a call, which may have come in pieces."""
         state = self._state(event, of_call=True) if self._calls else None
-        if state is not None and state.call is not None and text and state.arguments.is_empty:
-            yield ArgumentsDelta.of(state.call, text, state.arguments)
+        if state is not None and state.call is not None and text:
+            state.written = text
+            if state.arguments.is_empty:
+                yield ArgumentsDelta.of(state.call, text, state.arguments)
 
     def _completed(self, event: Place, item: Place) -> Iterator[StreamEvent]:
         state = self._state(event, item)
         assert state is not None
         yield from self._begin(state, item)
         state.item = Place(NAME, self._kept(item.object()), None, item.where)
+        whole = Place(NAME, state.whole(), None, item.where)
         state.is_done = True
         if state.call is not None:
-            whole = Place(NAME, state.whole(), None, item.where)
             metadata = metadata_of(whole, state.kind, state.call, self._response_id)
             yield CallCompleted(state.call, metadata)
 

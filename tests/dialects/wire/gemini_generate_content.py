@@ -15,7 +15,11 @@ from ..plain import in_camel_case
 
 KEY: Final = "contents"
 """The field of a request that holds the conversation."""
-TRUNCATED: Final = ["MAX_TOKENS", "CONTINUATION", "MALFORMED_FUNCTION_CALL"]
+TRUNCATED: Final = [
+    *("MAX_TOKENS", "CONTINUATION", "TOO_MANY_TOOL_CALLS"),
+    *("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL"),
+    *("OTHER", "IMAGE_OTHER", "FINISH_REASON_UNSPECIFIED", "MISSING_THOUGHT_SIGNATURE"),
+]
 """The finish reasons that say that a limit on tokens ended the turn."""
 REFUSED: Final = [
     *("SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "MODEL_ARMOR"),
