@@ -225,12 +225,12 @@ class Moving(Toolset):
 @over(
     "name, function, wanted",
     [
-        ("stored", lambda key: Reject(key), "b"),
+        ("stored", lambda key: Reject(f"{key}!"), "b!"),
         ("stored", lambda db="own", *, key: Reject(db + key), "ownb"),
         ("stored", lambda key, /: Reject(key), "b"),
         ("stored", lambda **rest: Reject(str(rest)), "{}"),
         ("stored", lambda: Reject("nothing"), "nothing"),
-        ("moved", lambda end: Reject(end), "y"),
+        ("moved", lambda end: Reject(f"{end}!"), "y!"),
         ("moved", lambda end, start, /, context: Reject(context.call_id + end + start), "c1yx"),
         ("moved", lambda context, start: Reject(context.call_id + start), "c1x"),
     ],
