@@ -82,7 +82,7 @@ def _places(
     schema: JsonSchema, origin: Any, args: tuple[Any, ...]
 ) -> Iterator[tuple[JsonSchema | None, Any]]:
     """Pair each argument of a generic type with the schema that was made of it."""
-    places: list[Any] = []
+    places: Any = []
     if origin in UNIONS:
         args = tuple(each for each in args if each is not NoneType)
         choices = schema.get("anyOf", schema.get("oneOf", [schema]))
