@@ -79,7 +79,7 @@ def _bare(value: Any) -> Any:
     if hasattr(value, "get_secret_value"):
         return value.get_secret_value()
     if isinstance(value, BaseModel):
-        return _bare(value.__dict__)
+        return _bare({**value.__dict__, **(value.__pydantic_extra__ or {})})
     if isinstance(value, dict):
         return {_bare(key): _bare(each) for key, each in value.items()}
     return (
@@ -185,6 +185,33 @@ def by_values(pins: dict[str, SecretStr]) -> str:
 
 
 @tool_fn
+def by_names(pins: dict[str, SecretStr]) -> str:
+    return keep(pins)
+
+
+@tool_fn
+def by_names_within(pins: dict[str, dict[str, list[SecretStr]]], other: int = 0) -> str:
+    return keep(pins)
+
+
+@tool_fn
+def by_names_of_any(pins: Annotated[dict[str, Any], Field(json_schema_extra=WRITE_ONLY)]) -> str:
+    return keep(pins)
+
+
+class Open(BaseModel):
+    __pydantic_extra__: dict[str, SecretStr]
+    model_config = ConfigDict(extra="allow")
+
+    other: int = 0
+
+
+@tool_fn
+def by_extra(more: Open) -> str:
+    return keep(more)
+
+
+@tool_fn
 def by_keys(pins: dict[SecretStr, int]) -> str:
     return keep(pins)
 
@@ -272,6 +299,10 @@ class Tools(Toolset):
     by_model = tool(by_model)
     by_list = tool(by_list)
     by_values = tool(by_values)
+    by_names = tool(by_names)
+    by_names_within = tool(by_names_within)
+    by_names_of_any = tool(by_names_of_any)
+    by_extra = tool(by_extra)
     by_keys = tool(by_keys)
     by_union = tool(by_union)
     by_class = tool(by_class)
@@ -296,6 +327,10 @@ SENT: dict[str, Any] = {
     "by_model": {"inner": json.dumps({"pin": SECRET})},  # to be repaired
     "by_list": {"inner": [{"pin": SECRET, "note": "seen"}]},
     "by_values": {"pins": {"a": SECRET}},
+    "by_names": {"pins": {SECRET: SECRET}},
+    "by_names_within": {"pins": {SECRET: json.dumps({SECRET: [SECRET]})}},  # to be repaired
+    "by_names_of_any": {"pins": {SECRET: {SECRET: 1}}},
+    "by_extra": {SECRET: SECRET},
     "by_keys": {"pins": {SECRET: 1}},
     "by_union": {"pet": {"kind": "cat", "chip": SECRET}},
     "by_class": {"card": {"number": SECRET}},
@@ -312,6 +347,7 @@ SENT: dict[str, Any] = {
 SCHEMAS: dict[str, tuple[dict[str, Any], Any]] = {
     "referred": (REFERRED, {"tree": {"q": {"q": {"p": SECRET}}}}),
     "patterned": (PATTERNED, {"pin": SECRET}),
+    "patterned_names": (PATTERNED, {f"p{SECRET}": SECRET}),
     "dependent": (DEPENDENT, {"user": "ada", "pin": SECRET}),
     "dynamic": (DYNAMIC, {"inner": {"inner": {"pin": SECRET}}}),
 }
@@ -842,3 +878,48 @@ def test_few_read_what_the_model_wrote() -> None:
     }
     unknown = {file for file in found if not any(file.startswith(each) for each in RAW)}
     assert not unknown
+
+
+def _waiting(sent: dict[str, Any]) -> tuple[Any, Any]:
+    hooks = Tools.HookSet()
+
+    @hooks.gate()
+    def ask(call: Any) -> Any:
+        return Suspend(SuspendTicket(action="ask"))
+
+    turn = AssistantTurn(
+        tool_calls=[ToolMetadata(id="c1", name="by_names_within", arguments=json.dumps(sent))]
+    )
+    plan = Tools.read_turn(turn).round.apply_hooks_sync(hooks)
+    return plan, hooks
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        (lambda shown: {**shown, "other": 1}, {"pins": {SECRET: {"a": [SECRET]}}, "other": 1}),
+        (lambda shown: {**shown, "pins": {}}, {"pins": {}, "other": 0}),
+        (
+            lambda shown: {**shown, "pins": {**shown["pins"], "more": {}}},
+            {"pins": {SECRET: {"a": [SECRET]}, "more": {}}, "other": 0},
+        ),
+    ],
+)
+def test_an_edit_keeps_the_keys_that_it_leaves_masked(
+    change: Callable[[Any], Any], wanted: dict[str, Any]
+) -> None:
+    """One mask stands for all keys that are secrets: left there they stay, removed they go."""
+    plan, hooks = _waiting({"pins": {SECRET: {"a": [SECRET]}}})
+    (waiting,) = plan.suspended
+    plan = plan.resume([waiting.edit(change(waiting.arguments))]).apply_hooks_sync(hooks)
+    assert plan.pending[0].final_arguments == wanted
+    assert SECRET not in repr(plan.edits)
+    plan.discard()
+
+
+def test_what_was_coerced_names_no_secret_key() -> None:
+    """A path of what was coerced has a mark in place of a key that is a secret."""
+    arguments = json.dumps({"pins": {SECRET: json.dumps({"a": [SECRET]})}})
+    metadata = ToolMetadata(id="c1", name="by_names_within", arguments=arguments)
+    call: Any = Tools.parse_tool_call(metadata)
+    assert call.coerced == ("pins.…",)

@@ -201,8 +201,8 @@ def test_the_payload_of_a_turn_is_not_spelled_out() -> None:
     "schema, value, shown",
     [
         ({"properties": {"a": {"writeOnly": True}}}, {"a": 1, "b": 2}, {"a": MASK, "b": 2}),
-        ({"additionalProperties": PASSWORD}, {"a": "x"}, {"a": MASK}),
-        ({"patternProperties": {"^a": PASSWORD}}, {"a": "x"}, {"a": MASK}),
+        ({"additionalProperties": PASSWORD}, {"a": "x"}, {MASK: MASK}),
+        ({"patternProperties": {"^a": PASSWORD}}, {"a": "x"}, {MASK: MASK}),
         ({"properties": {"a": {"items": PASSWORD}}}, {"a": ["x", "y"]}, {"a": [MASK, MASK]}),
         (
             {"properties": {"a": {"prefixItems": [{}, PASSWORD]}}},

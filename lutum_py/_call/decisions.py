@@ -274,7 +274,7 @@ def _noted(
     """Say what one edit changed, and make an earlier one of the same call part of it."""
     before, by_person, last = map(call.text_of, texts)
     shown, edited, final = map(call.spec.shown_input, (before, by_person, last))
-    names = changed_names(before.data, last.data)
+    names = call.spec.shown_names(changed_names(before.data, last.data))
     # A person may edit a call that came back to wait. For whoever reads the record it is one edit,
     # from what was shown first to what runs.
     if earlier is not None:

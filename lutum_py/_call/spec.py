@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from types import MethodType
@@ -25,6 +25,7 @@ from .._schema.arguments import Arguments, InputText, UndescribedInput
 from .._schema.definition import Caller, ToolDef, check_bool, read_callers
 from .._schema.invocation import Invocation
 from .._schema.output import Output
+from .._schema.secrets import MASK
 from .._schema.signature import type_name
 from .._text.escaping import names_for_message
 from .._text.immutable import Immutable, dataclass
@@ -204,6 +205,13 @@ class ToolSpec(Immutable, Generic[In, Out]):
     def shown_input(self, text: InputText) -> Any:
         """Return an input as plain data to be looked at: secrets masked, None without a text."""
         return None if text.json is None else self.arguments.masking.masked(text.data)
+
+    def shown_names(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return names of arguments to be looked at, with one mask for all that are secret."""
+        masking = self.arguments.masking
+        if not masking.found:
+            return tuple(names)
+        return tuple(dict.fromkeys(MASK if masking.hides_key(each) else each for each in names))
 
     def shown_json(self, text: InputText) -> str:
         """Encode an input to be looked at: secrets masked."""

@@ -113,8 +113,8 @@ class HookSet(HookPlaces[T]):
     ) -> ArgsHookDecorator[Params, ArgsDecision[Output]]:
         """Register an execution hook that has the parameters of the tool's own function.
 
-        It is called as the function would be; if the function takes a `ToolContext`, with one that
-        reports to nobody.
+        It is called as the function would be, or with those of its parameters that it names; if it
+        takes a `ToolContext`, with one that reports to nobody.
 
         Args:
             selector: A function tool. A member of a nested toolset stands for each path to it.
@@ -125,8 +125,8 @@ class HookSet(HookPlaces[T]):
             `Reject(reason)`, or an awaitable of one.
 
         Raises:
-            HookError: The tool is not in the toolset, is not a function tool, or has a hidden
-                parameter without a default; or the function takes other parameters.
+            HookError: The tool is not in the toolset, or is not a function tool; or the function
+                takes other parameters, or a hidden one of the tool that has no default.
         """
         register = self._registrar("execution", selector)
 

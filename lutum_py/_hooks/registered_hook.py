@@ -29,7 +29,7 @@ from .._call.deciding import with_arguments
 from .._call.decisions import Block, Complete, Reject, RunNormally, Suspend
 from .._call.selector import AnySelector
 from .._call.spec import FnSpec
-from .._schema.signature import function_name, has_signature, signature_of
+from .._schema.signature import VARIADIC, function_name, has_signature, signature_of
 from .._text.escaping import names_for_message
 from .._text.immutable import Settled
 from .._text.json import is_mapping, shorten
@@ -159,6 +159,9 @@ class ArgsHook:
         # this class.
         self.__qualname__ = function_name(function)
         self._names: dict[str, str] = {}
+        # Of a hook that takes some of the parameters: its name of each, the function's own (None
+        # for the context), and whether it is passed by place.
+        self._some: list[tuple[str, str | None, bool]] | None = None
         self._check(selector)
 
     def _check(self, selector: AnySelector) -> None:
@@ -169,25 +172,40 @@ class ArgsHook:
                 "`@hooks.on(selector)` above a function of `(metadata, input)`.",
                 tool=selector.name,
             )
-        if invocation.required:
+        given = signature_of(self.function).parameters
+        asked = [name for name, each in given.items() if each.default is each.empty]
+        if withheld := sorted(invocation.required.intersection(asked)):
             raise HookError(
-                f"Tool `{selector.name}` takes {names_for_message(sorted(invocation.required))}, "
-                "which nobody passes to a hook. Write `@hooks.on(selector)` above a function of "
-                "`(metadata, input)`, or give it a default.",
+                f"Tool `{selector.name}` takes {names_for_message(withheld)}, which nobody passes "
+                f"to a hook. Leave it out of `{self.__qualname__}`, or give it a default there.",
+                hook=self.__qualname__,
                 tool=selector.name,
             )
         # It may call a parameter by its name on the wire.
-        for name in signature_of(self.function).parameters:
+        for name in given:
             parameter = self.spec.parameter_named(name)
             if parameter is not None and parameter not in (name, *invocation.positional):
                 self._names[parameter] = name
         unfit = invocation.unfit(self.function, self._names)
-        if unfit is not None:
+        if unfit is None and not invocation.required:
+            return
+        # It takes some of the parameters only, each by its name.
+        self._some = []
+        for name, each in given.items():
+            is_context = name == invocation.context
+            parameter = name if is_context else self.spec.parameter_named(name)
+            if parameter is not None:
+                by_place = each.kind is each.POSITIONAL_ONLY
+                self._some.append((name, None if is_context else parameter, by_place))
+                continue
+            if each.kind in VARIADIC or each.default is not each.empty:
+                continue
             taken = signature_of(invocation.function)
             raise HookError(
                 f"An execution hook of tool `{selector.name}` is called with the parameters of "
                 f"its function, {bare(taken)}, but `{self.__qualname__}` takes "
-                f"{bare(signature_of(self.function))}: {unfit}. Give it these parameters.",
+                f"{bare(signature_of(self.function))}: {unfit}. Give it these parameters, or "
+                "some of them.",
                 hook=self.__qualname__,
                 tool=selector.name,
             )
@@ -195,12 +213,20 @@ class ArgsHook:
     def __call__(self, metadata: ToolMetadata, input: Any) -> Any:
         """Call the hook; None leaves the input as it is, a mapping has the arguments to change."""
         invocation: Any = self.spec.invocation
+        from .._context.context import ToolContext
+
         # The function may take a `ToolContext`, which knows its call. This one is of no plan, so a
         # hook cannot do anything to the call that it reviews.
         call = self.spec.call_type(metadata, input)
-        keywords: dict[str, Any]
-        positional, keywords = invocation.bind(call, input, {})
-        named = {self._names.get(name, name): value for name, value in keywords.items()}
+        positional: list[Any]
+        named: dict[str, Any]
+        if self._some is None:
+            positional, keywords = invocation.bind(call, input, {})
+            named = {self._names.get(name, name): value for name, value in keywords.items()}
+        else:
+            values = {**invocation.arguments_of(input), None: ToolContext.noop(call)}
+            positional = [values[own] for _, own, by_place in self._some if by_place]
+            named = {name: values[own] for name, own, by_place in self._some if not by_place}
         answer: Any = self.function(*positional, **named)
         # Awaited only if there is something to await, so that a plain function can be asked from
         # sync code.

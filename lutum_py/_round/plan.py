@@ -459,6 +459,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         """Hand out a call to run elsewhere, such as in another process: it starts here, and once.
 
         Pickle what is returned, and run it there as any call. Its outcome is for `plan.record`.
+        Unpickle it once: it runs once for each time that it is unpickled.
 
         Args:
             call_id: The id of a pending call, or of one in doubt whose tool is idempotent.

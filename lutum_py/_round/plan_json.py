@@ -24,6 +24,7 @@ from .._call.history import (
     steps_of_kind,
 )
 from .._call.outcomes import ended_result
+from .._text.json import is_object, shorten
 from .._transcript.assistant import AssistantTurn
 from .._transcript.saved import PLAN, Saved, check_key, check_saved, dump_saved, open_saved, seal_of
 from ..errors import PlanError, ToolInputError
@@ -72,13 +73,39 @@ def dump_plan(
             # For whoever looks at the text without the tools, which alone say what a call accesses.
             waits = Order.of(state).by_id()
             data["waits_for"] = {id: list(ids) for id, ids in waits.items() if ids}
-        data = plain(data, "The plan")
+        data = _plain(state, data)
     except (ToolInputError, ValueError) as error:
         raise PlanError(f"An input of the plan cannot be saved: {error}") from error
     if key is None and not is_keyed:
         check_bytes(data["entries"])
     data["seal"] = seal_of(data, key)._asdict()
     return dump_saved(data, PlanError, "The plan")
+
+
+def _plain(state: RoundState, data: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return plain(data, "The plan")
+    except PlanError:
+        if state.call_round.closed_by is None:
+            raise
+    # A call began to wait while the text was made, and the plan is closed by now: with an error the
+    # whole round would be lost for one ticket.
+    return plain(_as_json(data, 0), "The plan")
+
+
+def _as_json(value: Any, depth: int) -> Any:
+    """Return data with a text in place of what is not JSON data."""
+    if depth < _DEEPEST and is_object(value):
+        return {str(key): _as_json(part, depth + 1) for key, part in value.items()}
+    if depth < _DEEPEST and isinstance(value, list | tuple):
+        return [_as_json(part, depth + 1) for part in value]
+    try:
+        return plain({"it": value}, "A part")["it"]
+    except PlanError:
+        return shorten(value)
+
+
+_DEEPEST: Final = 100
 
 
 def _steps(call: CallRecord, now: float) -> list[dict[str, Any]]:

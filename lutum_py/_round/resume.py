@@ -322,8 +322,11 @@ def _unmasked(call: DecodedCall, edit: Any, shown: Any, real: Any, path: str = "
         return real
     if is_object(edit) and is_object(shown) and is_object(real):
         # What was not shown at all could not be left out.
-        made = {name: part for name, part in real.items() if name not in shown}
+        is_kept = MASK in edit or MASK not in shown
+        made = {name: part for name, part in real.items() if name not in shown and is_kept}
         for name, each in edit.items():
+            if name == each == MASK and name in shown and name not in real:
+                continue  # stands for all the keys that are secret themselves
             place = f"{path}.{name}" if path else name
             is_known = name in shown and name in real
             made[name] = (

@@ -20,7 +20,7 @@ from .._call.deciding import drive_sync
 from .._call.history import CallRound, first_entry
 from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
 from .._schema.schema_reader import names_in
-from .._text.escaping import escape_unprintable, quoted
+from .._text.escaping import compared_together, escape_unprintable, quoted
 from .._text.immutable import settle
 from .._text.json import shorten
 from .._text.names import OwnNames, own_name, stand_in
@@ -210,6 +210,7 @@ class NeedsTools(Generic[T_co, AN_co]):
 _set_round: Any = vars(NeedsTools)["round"].__set__
 
 
+@compared_together()
 def read_turn(
     toolset: Any,
     turn: AssistantTurn,

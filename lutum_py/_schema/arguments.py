@@ -688,7 +688,7 @@ class Arguments:
         # null}"}` first fails for `filter`, which is a text, and once that is read, for its
         # `limit`.
         for _ in range(_MAX_MENDING):
-            coerced = coerce_places(data, failed, self._coercing_schema)
+            coerced = coerce_places(data, failed, self._coercing_schema, lambda: self.masking)
             if not coerced and not (paths and failed is error):
                 break
             paths += coerced

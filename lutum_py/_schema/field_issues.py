@@ -6,7 +6,7 @@ array that came as a string of JSON, and a `null` for a field that may be left o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, cast, get_args
 
@@ -37,9 +37,12 @@ _WANTS_CONTAINER = frozenset(
 
 
 def coerce_places(
-    data: object, error: ValidationError, schema: Callable[[], JsonSchema]
+    data: object,
+    error: ValidationError,
+    schema: Callable[[], JsonSchema],
+    masking: Callable[[], Masking],
 ) -> list[str]:
-    """Coerce what can be coerced in place; return the paths of those places."""
+    """Coerce what can be coerced in place; return the paths of those places, without secrets."""
     coerced: list[str] = []
     for entry in error.errors(include_url=False, include_context=False):
         steps, parent, value = _walk(data, entry["loc"])
@@ -57,7 +60,7 @@ def coerce_places(
             del parent[steps[-1]]
         else:
             continue
-        coerced.append(path_of(steps))
+        coerced.append(path_of(masking().without_keys(steps, all_keys=False)))
     return coerced
 
 
@@ -221,16 +224,20 @@ def _instead(near: str | None, known: Sequence[str]) -> str:
     return f"; the fields are {names_for_message(known)}" if known else ""
 
 
-def hidden(error: ValidationError, depth: int) -> ValidationError:
-    """Return an error of pydantic without values, and with those of its places that hold no key.
+def hidden(
+    error: ValidationError, shown: Mapping[object, Callable[[Iterable[str]], tuple[str, ...]]]
+) -> ValidationError:
+    """Return an error of pydantic about calls without values, and with no key in its places.
 
     Args:
-        error: What pydantic found.
-        depth: How many steps of each place are names that the library gave.
+        error: What pydantic found. The first step of a place is a tool, the third an argument.
+        shown: Shows names of the arguments of each tool, without secrets.
     """
     lines: list[InitErrorDetails] = []
     for entry in error.errors(include_url=False):
         said = _NOT_ALLOWED if _may_quote(entry) else entry["msg"]
         made = PydanticCustomError("hidden", "{said}", {"said": said})
-        lines.append({"type": made, "loc": entry["loc"][:depth], "input": MASK})
+        within, name = entry["loc"][:2], map(str, entry["loc"][2:3])
+        told = shown[within[0]](name) if within and within[0] in shown else name
+        lines.append({"type": made, "loc": (*within, *told), "input": MASK})
     return ValidationError.from_exception_data(error.title, lines)

@@ -13,15 +13,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, SecretStr, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaWarningKind
+from pydantic.json_schema import (
+    GenerateJsonSchema,
+    JsonRef,
+    JsonSchemaMode,
+    JsonSchemaWarningKind,
+)
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from .._text.immutable import dataclass
 from .._text.json import compact_json, infinity_in, is_array, is_object, shorten
+from .inner_texts import describe_inside, hints_of
 from .read_back import NOWHERE, Core, accepts, exact_data, paths_of, told_names
 from .schema_reader import NAMES, JsonSchema, follow, localized, subschemas
 from .secrets import Masking
-from .signature import is_surely_json, parsed, texts_in
+from .signature import is_surely_json, own_docstring, parsed, texts_in, type_name
 
 if TYPE_CHECKING:
     import ast
@@ -251,31 +257,58 @@ class _InputSchema(_PlainSchema):
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchema:
         made = super().model_schema(schema)
-        return _described(made, schema["cls"], told_names(schema, self.mode))
+        return self._described(made, schema["cls"], self._fields(made, schema))
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchema:
         made = super().dataclass_schema(schema)
-        return _described(made, schema["cls"], told_names(schema, self.mode))
+        return self._described(made, schema["cls"], self._fields(made, schema))
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchema:
         made = super().typed_dict_schema(schema)
-        return _described(made, schema.get("cls", dict), told_names(schema, self.mode))
+        return self._described(made, schema.get("cls", dict), self._fields(made, schema))
 
+    def named_tuple_schema(self, schema: Any) -> JsonSchema:
+        # From pydantic 2.14 on; before, a named tuple is a call of the class.
+        return self._of_tuple(super().named_tuple_schema(schema), schema["cls"])
 
-def _described(made: JsonSchema, cls: Any, names: dict[str, str]) -> JsonSchema:
-    """Put the texts of a class's annotations, and under them, where fields have no description."""
-    if hasattr(cls, "__is_of_function__"):
-        return made  # the docstring of the function has described them
-    texts: dict[str, str] = {}
-    for base in reversed(cls.__mro__):
-        is_ours = issubclass(base, BaseModel) and base.__module__.partition(".")[0] != "pydantic"
-        if is_ours or base is cls or is_dataclass(base):
-            texts.update({**attribute_docstrings(base), **texts_in(base)})
-    for name, text in texts.items():
-        entry = made.get("properties", {}).get(names.get(name))
-        if is_object(entry):
-            entry.setdefault("description", text)
-    return made
+    def call_schema(self, schema: core_schema.CallSchema) -> JsonSchema:
+        return self._of_tuple(super().call_schema(schema), schema["function"])
+
+    def _of_tuple(self, made: JsonSchema, cls: Any) -> JsonSchema:
+        entries = dict(zip(getattr(cls, "_fields", ()), made.get("prefixItems", ()), strict=False))
+        if entries and (about := own_docstring(cls)):
+            made.setdefault("description", about)
+        return self._described(made, cls, entries) if entries else made
+
+    def _fields(self, made: JsonSchema, schema: Any) -> dict[str, Any]:
+        told = made.get("properties", {})
+        return {name: told.get(key) for name, key in told_names(schema, self.mode).items()}
+
+    def _described(self, made: JsonSchema, cls: Any, entries: dict[str, Any]) -> JsonSchema:
+        """Put the texts of a class's annotations, and under them, where none is.
+
+        Args:
+            made: The schema of the class.
+            cls: The class.
+            entries: The schema of each of its fields, which is a part of that.
+        """
+        texts: dict[str, str] = {}
+        if not hasattr(cls, "__is_of_function__"):  # that one's docstring has described them
+            for base in reversed(cls.__mro__):
+                module = base.__module__.partition(".")[0]
+                is_ours = issubclass(base, BaseModel) and module != "pydantic"
+                if is_ours or base is cls or is_dataclass(base):
+                    texts.update({**attribute_docstrings(base), **texts_in(base)})
+        for name, text in texts.items():
+            if is_object(entry := entries.get(name)):
+                entry.setdefault("description", text)
+        for name, hint in hints_of(cls).items():
+            if is_object(entry := entries.get(name)):
+                describe_inside(entry, hint, self._follow, f"`{cls.__qualname__}.{name}`")
+        return made
+
+    def _follow(self, reference: str) -> Any:
+        return self.get_schema_from_definitions(JsonRef(reference))
 
 
 def _with_members(schema: Core) -> Any:
@@ -398,9 +431,12 @@ def input_schema_of(source: type[BaseModel] | TypeAdapter[Any]) -> JsonSchema:
     return json_schema_of(source, generator=_InputSchema)
 
 
-def output_schema_of(source: TypeAdapter[Any]) -> JsonSchema:
-    """Return the schema of an output, with the texts under its fields."""
-    return json_schema_of(source, "serialization", generator=_OutputSchema)
+def output_schema_of(source: TypeAdapter[Any], output_type: object) -> JsonSchema:
+    """Return the schema of an output, with the texts under its fields and in its type."""
+    schema = json_schema_of(source, "serialization", generator=_OutputSchema)
+    place = f"An output `{type_name(output_type)}`"
+    describe_inside(schema, output_type, lambda reference: follow(reference, schema), place)
+    return schema
 
 
 def json_schema_of(
@@ -421,8 +457,10 @@ def json_schema_of(
         if not _refers(schema, reference):
             others = {key: part for key, part in definitions.items() if part is not root}
             schema = {**root, **({"$defs": others} if others else {})}
-    # That of an enum is about its members as well.
-    dropped = ("title",) if "enum" in schema else ("title", "description")
+    # An input's is the description of its tool, and that of an enum is about its members as well.
+    dropped = (
+        ("title",) if "enum" in schema or mode == "serialization" else ("title", "description")
+    )
     return {key: part for key, part in schema.items() if key not in dropped}
 
 

@@ -246,7 +246,7 @@ class Output:
         from .json_schema import output_schema_of
 
         try:
-            schema = output_schema_of(self.adapter)
+            schema = output_schema_of(self.adapter, self.type)
         except PydanticInvalidForJsonSchema:
             return None
         about = text_in(parts_of(self.type))

@@ -75,11 +75,16 @@ class Masking:
             is_name = not isinstance(step, str) or any(_named(each, step) for each in meant)
             is_key = not is_name and any(each.get(key) for each in meant for key in ANY_KEY)
             is_secret = self._has_secret_keys(meant) and step != "[key]"
+            is_secret = is_secret or (not is_name and self._has_secrets_alone(meant))
             # What is below something secret is a part of it, however deep.
             is_inside = is_inside or any(map(_is_secret, meant))
             hidden = is_secret or (is_inside and isinstance(step, str)) or (all_keys and is_key)
             made += [] if step is None else ["…" if hidden else step]
         return tuple(made)
+
+    def hides_key(self, name: str) -> bool:
+        """Whether a name of the input is a key that may be a secret."""
+        return self.without_keys((name,), all_keys=False) != (name,)
 
     def _along(
         self, loc: Iterable[str | int]
@@ -111,7 +116,12 @@ class Masking:
         if is_object(value):
             if self._has_secret_keys(meant):
                 return MASK
-            return {key: self._part(part, meant, key, is_open) for key, part in value.items()}
+            # The names of `dict[str, SecretStr]` are a model's, and may be what is secret.
+            names: Iterable[str] = value
+            if not is_open and self._has_secrets_alone(meant):
+                names = [key for key in value if any(_named(each, key) for each in meant)]
+            made = {key: self._part(value[key], meant, key, is_open) for key in names}
+            return made if len(made) == len(value) else {**made, MASK: MASK}
         if is_array(value):
             return [self._part(part, meant, at, is_open) for at, part in enumerate(value)]
         # A plain value where the schema has an object that holds a secret: it may be the secret.
@@ -125,6 +135,22 @@ class Masking:
 
     def _has_secret_keys(self, schemas: Iterable[JsonSchema]) -> bool:
         return self._may_hide(each.get("propertyNames") for each in schemas)
+
+    def _has_secrets_alone(self, schemas: Iterable[JsonSchema]) -> bool:
+        """Whether what an object has under keys of its own choice may all be secret."""
+        parts = (part for each in schemas for part in _any_key(each))
+        return self._is_all_secret(list(parts), set())
+
+    def _is_all_secret(self, schemas: list[object], seen: set[int]) -> bool:
+        # `dict[str, list[SecretStr]]` as well: of what is under its keys, nothing can be seen.
+        for each in branches(self.root, schemas):
+            if id(each) in seen or id(each) not in self._holding:
+                continue
+            seen.add(id(each))
+            items = [part for key in ("items", "prefixItems") for part in _listed(each.get(key))]
+            if _is_secret(each) or self._is_all_secret([*_any_key(each), *items], seen):
+                return True
+        return False
 
     def _may_hide(self, schemas: Iterable[object]) -> bool:
         return any(id(schema) in self._holding for schema in schemas)
@@ -168,6 +194,17 @@ def _holders(root: object) -> set[int]:
 
 def _is_secret(schema: JsonSchema) -> bool:
     return schema.get("writeOnly") is True or schema.get("format") == "password"
+
+
+def _any_key(schema: JsonSchema) -> list[object]:
+    """List the schemas of what is under keys that a schema does not name."""
+    patterns = schema.get("patternProperties")
+    others = [schema.get(key) for key in ANY_KEY if key != "patternProperties"]
+    return [*others, *(patterns.values() if is_object(patterns) else ())]
+
+
+def _listed(part: object) -> list[object]:
+    return [*part] if is_array(part) else [part]
 
 
 def _named(schema: JsonSchema, step: object) -> bool:

@@ -497,10 +497,10 @@ class Parts(NamedTuple):
 
 
 # Python has a class of its own for aliases, and so has `typing_extensions`.
-_ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
+ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
 
 
-_AROUND: Final = (NotRequired, ReadOnly, Required)
+AROUND: Final = (NotRequired, ReadOnly, Required)
 """What stands around the type of a field, and says nothing of its values."""
 
 
@@ -543,9 +543,9 @@ def parts_of(annotation: Any, scope: _Scope = _NO_SCOPE) -> Parts:
     alias = origin or annotation
     if origin is Annotated:
         return _joined([parts_of(args[0], scope)], args[1:])
-    if origin in (Union, UnionType, *_AROUND):
+    if origin in (Union, UnionType, *AROUND):
         return _joined([parts_of(each, scope) for each in args])
-    if isinstance(alias, _ALIASES) and alias not in scope.ancestors:
+    if isinstance(alias, ALIASES) and alias not in scope.ancestors:
         given = zip(alias.__type_params__, args, strict=False)
         meaning = {each: (arg, scope) for each, arg in given}
         names = vars(sys.modules[alias.__module__]) if alias.__module__ in sys.modules else {}
@@ -572,7 +572,7 @@ def _parts_of_tree(tree: object, scope: _Scope) -> Parts:
         if head is Annotated:
             marks = [_value_of(each, scope) for each in inner[1:]]
             return _joined([_parts_of_tree(inner[0], scope)], marks)
-        if head in (Union, Optional, *_AROUND):
+        if head in (Union, Optional, *AROUND):
             return _joined(_parts_of_tree(each, scope) for each in inner)
         value = head  # of an alias the marks are known, whatever it is given
     return parts_of(value, scope)
@@ -752,7 +752,7 @@ def holds_skip(annotation: Any) -> bool:
             waiting += part
         elif args := get_args(part):
             waiting += [*args, get_origin(part)]
-        elif isinstance(part, _ALIASES) and part not in aliases:
+        elif isinstance(part, ALIASES) and part not in aliases:
             aliases.add(part)
             waiting.append(part.__value__)
     return False
@@ -780,7 +780,8 @@ def texts_in(owner: type[object]) -> dict[str, str]:
 def own_docstring(owner: type[object]) -> str:
     """Return the docstring of a class that its author wrote, not one of a base or a dataclass."""
     own = vars(owner).get("__doc__") or ""
-    is_made = is_dataclass(owner) and own.startswith(f"{owner.__name__}(")
+    makes = is_dataclass(owner) or hasattr(owner, "_fields")
+    is_made = makes and own.startswith(f"{owner.__name__}(")
     return "" if is_made else inspect.cleandoc(own)
 
 
@@ -824,8 +825,8 @@ def parsed(source: str, mode: Literal["exec", "eval"] = "exec") -> Any:
 
 
 _PLAIN = frozenset({str, int, float, bool, NoneType})
-_UNIONS: Final = (Union, UnionType)
-_CONTAINERS = frozenset({list, dict, tuple, *_UNIONS})
+UNIONS: Final = (Union, UnionType)
+_CONTAINERS = frozenset({list, dict, tuple, *UNIONS})
 _JSON_NAMES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _SURELY_WHOLE: Final = 2**53
 """Integers below it are the same for every reader of JSON."""
@@ -867,7 +868,7 @@ def is_shallow(annotation: Any) -> bool:
     origin = get_origin(annotation)
     if origin is Annotated:
         return is_shallow(annotation.__origin__)
-    if origin in _UNIONS:
+    if origin in UNIONS:
         return all(map(is_shallow, get_args(annotation)))
     if origin in (list, dict):
         return all(map(is_fixed, get_args(annotation)))
@@ -879,7 +880,7 @@ def is_fixed(annotation: Any) -> bool:
     origin = get_origin(annotation)
     if origin is Annotated:
         return is_fixed(annotation.__origin__)
-    if origin in (tuple, *_UNIONS):
+    if origin in (tuple, *UNIONS):
         return all(is_fixed(part) for part in get_args(annotation))
     return origin not in _CONTAINERS and is_plain(annotation)
 
@@ -949,7 +950,7 @@ def _schema_of(annotation: Any) -> JsonSchema | None:
     if origin is Literal and parts and all(type(each) is str for each in parts):
         told = {"const": parts[0]} if len(parts) == 1 else {"enum": list(parts)}
         return {**told, "type": "string"}
-    return _choice_of(parts) if origin in _UNIONS else None
+    return _choice_of(parts) if origin in UNIONS else None
 
 
 # `str | None` becomes `{"anyOf": [{"type": "string"}, {"type": "null"}]}`, to the letter what
@@ -986,4 +987,4 @@ def _fits(default: object, annotation: object) -> bool:
     parts = get_args(annotation)
     if origin is Literal:
         return default in parts
-    return origin in _UNIONS and any(each is kind for each in parts)
+    return origin in UNIONS and any(each is kind for each in parts)

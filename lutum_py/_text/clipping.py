@@ -32,17 +32,22 @@ _WITH_HANDLE: Final = re.compile(
 )
 
 
-def cut_again(text: str, size: int) -> str | None:
-    """Cut more of a text that a cap has cut, and name its handle; None if it names none."""
-    # A view may cut what a cap has cut already. A second notice inside the first would name no
-    # handle that keeps the rest; so the numbers of the notice are read, and one notice is written
-    # again. A text of the tool may look like a notice, so its numbers have to add up.
-    for notice in _WITH_HANDLE.finditer(text):
-        start, stop, total = map(int, notice.groups()[:3])
-        if notice.start() == start and len(text) - notice.end() == total - stop:
-            head, tail = text[:start], text[notice.end() :]
-            return clipped(head, tail, total, notice[4], size)
-    return None
+def cut_again(text: str, handle: str, size: int) -> str | None:
+    """Cut more of a text that a cap has cut, and name its handle; None if it does not have it.
+
+    Args:
+        text: What the cap left.
+        handle: What keeps the rest. The notice with it is the cap's own: no text holds the digest
+            of itself, so none of a tool can have it.
+        size: How much may stay, in bytes of UTF-8.
+    """
+    # A second notice inside the first would name no handle that keeps the rest; so the numbers of
+    # the notice are read, and one notice is written again.
+    notice = next((each for each in _WITH_HANDLE.finditer(text) if each[4] == handle), None)
+    if notice is None:
+        return None
+    head, tail = text[: notice.start()], text[notice.end() :]
+    return clipped(head, tail, int(notice[3]), handle, size)
 
 
 def head_of(text: str, size: int) -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final, cast
 
 
@@ -179,6 +181,20 @@ _MOST_COMPARED = 4_000_000
 """How much is compared for all names that are looked up together, in pairs of characters."""
 
 
+_LEFT: ContextVar[list[int] | None] = ContextVar("_LEFT", default=None)
+"""How much may still be compared by all that is made within `compared_together`."""
+
+
+@contextmanager
+def compared_together() -> Generator[None]:
+    """Bound what is compared for all names together, such as those in the calls of one turn."""
+    outer = _LEFT.set([_MOST_COMPARED])
+    try:
+        yield
+    finally:
+        _LEFT.reset(outer)
+
+
 class NearestNames:
     """Find the known names nearest to others, of which somebody may send any number.
 
@@ -196,7 +212,7 @@ class NearestNames:
         for candidate in known:
             self._by_plain.setdefault(_plain(candidate), candidate)
         self._length = sum(map(len, self._by_plain))
-        self._left = _MOST_COMPARED
+        self._left = _LEFT.get() or [_MOST_COMPARED]
         self._found: dict[str, str | None] = {}
 
     def nearest(self, name: str) -> str | None:
@@ -204,8 +220,8 @@ class NearestNames:
         from difflib import get_close_matches
 
         plain = _plain(name)
-        if plain not in self._found and self._left > 0:
-            self._left -= len(plain) * self._length
+        if plain not in self._found and self._left[0] > 0:
+            self._left[0] -= len(plain) * self._length
             near = get_close_matches(plain, self._by_plain, n=1, cutoff=_CUTOFF)
             self._found[plain] = self._by_plain[near[0]] if near else None
         return self._found.get(plain)

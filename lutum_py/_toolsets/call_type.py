@@ -7,7 +7,7 @@ nobody has decided about it, whatever was decided about the one that was written
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from uuid import uuid4
 
 from pydantic_core import (
@@ -94,7 +94,8 @@ class _Calls:
                     tools = [each for each in known if each.name in named] or known
                     if not any(each.spec.has_secrets for each in tools):
                         raise
-                    raise hidden(error, _DEPTH) from None
+                    shown = {each.name: each.spec.shown_names for each in tools}
+                    raise hidden(error, shown) from None
             if _member(members, value) is None:
                 raise PydanticCustomError("tool_call", "this is a call of another toolset")
             return value
@@ -185,8 +186,6 @@ class _Input:
         return without_references(own)
 
 
-_DEPTH: Final = 3
-"""Steps of a place that may be shown: the tool, its input, the argument. Keys come after these."""
 _PLAIN: Any = dict[str, Any]
 """The type of an input that is known by a JSON schema only."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from inspect import cleandoc
 from types import SimpleNamespace
 from typing import (
@@ -34,7 +34,7 @@ from .._schema.output import Output
 from .._schema.signature import annotations_of, has_signature, is_model, reason_of, type_name
 from .._text.json import shorten
 from .._text.on_demand import ONCE
-from ..errors import ToolDefinitionError
+from ..errors import MisuseError, ToolDefinitionError
 from .tool_fn import Declared
 
 if TYPE_CHECKING:
@@ -82,6 +82,11 @@ class ToolInput(BaseModel, Generic[Out]):
         # By this an overload of `tool()` tells all other models from this one.
         __sizeof__: ClassVar[None]  # type: ignore[assignment]
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        _settle(cls)
+
     def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
         return masked_args(type(self), super().__repr_args__())
 
@@ -93,6 +98,34 @@ class ToolInput(BaseModel, Generic[Out]):
 
 # Set from outside: as a class variable of the base, no subclass could have a field of that name.
 ToolInput.Call = _CallOfModel()
+
+
+def _settle(model: Any) -> None:
+    """Refuse attributes of a class that would be ignored, such as `Pay.timeout = 5`."""
+    model.__class__ = _settled(type(model))  # of its own metaclass, whichever its author took
+
+
+_SETTLED = "__lutum_settled__"
+
+
+@cache
+def _settled(kind: Any) -> Any:
+    if hasattr(kind, _SETTLED):
+        return kind
+
+    def set_attribute(cls: Any, name: str, value: object) -> None:
+        # What Python and pydantic set is theirs, and what the class has is its author's to change.
+        is_own = name.startswith("_") or name in cls.__class_vars__ or hasattr(cls, name)
+        if not is_own and (_OWN in cls.__dict__ or ToolInput in cls.__mro__):
+            raise MisuseError(
+                f"`{cls.__qualname__}.{name} = {shorten(value)}` would be ignored: the class is a "
+                "tool. Set its options where it is declared: `@tool_input(...)` above the class, "
+                f"or `tool({cls.__name__}, ...)` in a toolset."
+            )
+        kind.__setattr__(cls, name, value)
+
+    made = {"__slots__": (), "__setattr__": set_attribute, _SETTLED: True}
+    return type(kind.__name__, (kind,), {**made, "__module__": kind.__module__})
 
 
 def _has_field_call(model: type[BaseModel]) -> bool:
@@ -227,6 +260,7 @@ def tool_input(
             setattr(model, "__lutum_tool__", classmethod(find_spec))  # noqa: B010
             if not hasattr(model, "Call") and "Call" not in model.model_fields:
                 setattr(model, "Call", _CallOfModel())  # noqa: B010
+        _settle(model)
         return model
 
     return decorate if model is None else decorate(model)

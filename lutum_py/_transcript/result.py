@@ -46,6 +46,7 @@ class _ResultFields:
     attachments: tuple[Attachment, ...]
     code: str | None
     labels: Labels | None
+    handle: str | None
     ran_with: dict[str, Any] | None
     __slots__ = tuple(__annotations__)
 
@@ -64,6 +65,7 @@ class ToolResult(Frozen, _ResultFields):
         code: A stable code for programs, such as that of an error.
         labels: What is known of who wrote it and who may read it, if the tool said so; never
             sent. See `lutum_py.flow`.
+        handle: Where a store keeps the whole text, if a `ResultCap` cut the message out of it.
         ran_with: The final arguments, with secrets masked, if the program replaced what the
             model had sent before the call was run; a plan says so when it ends. For the record: it
             is never sent.
@@ -96,12 +98,13 @@ class ToolResult(Frozen, _ResultFields):
         code: str | None = None,
         ran_with: dict[str, Any] | None = None,
         labels: Labels | None = None,
+        handle: str | None = None,
     ) -> None:
         if status not in _STATUSES:
             raise InvalidValueError(
                 f"ToolResult {id!r}: status {status!r} is none of {', '.join(sorted(_STATUSES))}"
             )
-        for field, text in (("message", message), ("code", code)):
+        for field, text in (("message", message), ("code", code), ("handle", handle)):
             MisuseError.check("ToolResult", field, "a text or None", text, str | None)
         if labels is not None:
             from .message import check_labels
@@ -121,7 +124,7 @@ class ToolResult(Frozen, _ResultFields):
 
             attached = attachments_of("ToolResult", attachments)
         call = ToolMetadata(id=id, name=name, arguments=arguments)
-        made = make_result(call, sendable(result), status, message, attached, code, labels)
+        made = make_result(call, sendable(result), status, message, attached, code, labels, handle)
         self._fill([*(getattr(made, name) for name in self._fields[:-1]), ran_with])
 
     def __hash__(self) -> int:
@@ -211,7 +214,7 @@ class ToolResult(Frozen, _ResultFields):
             attachments: The files that go with it; those of the result by default.
         """
         files = self.attachments if attachments is None else attachments
-        return with_fields(self, message=sendable(message), attachments=files)
+        return with_fields(self, message=sendable(message), attachments=files, handle=None)
 
     @property
     def found_tools(self) -> list[str]:
@@ -272,6 +275,7 @@ def make_result(
     attachments: tuple[Attachment, ...] = (),
     code: str | None = None,
     labels: Labels | None = None,
+    handle: str | None = None,
 ) -> ToolResult:
     """Make the result of a call from text that is known to be JSON and to be sendable."""
     made = _ResultFields()
@@ -284,6 +288,7 @@ def make_result(
     made.attachments = attachments
     made.code = None if code is None else sendable(code)
     made.labels = labels
+    made.handle = handle
     made.ran_with = None
     made.__class__ = ToolResult  # immutable from here on, see `frozen`
     return made  # type: ignore[return-value]
@@ -349,6 +354,7 @@ def dump_result(result: ToolResult) -> JsonObject:
         "code": result.code,
         **dump_attachments(result.attachments),
         **dump_labels(result.labels),
+        **({} if result.handle is None else {"handle": result.handle}),
         **({} if result.ran_with is None else {"ran_with": result.ran_with}),
     }
 
@@ -382,6 +388,7 @@ def load_result(saved: Saved, call: ToolMetadata | None = None) -> ToolResult:
         attachments,
         saved.get("code", str, None),
         labels,
+        saved.get("handle", str, None),
     )
     if data.get("ran_with") is None:
         return loaded

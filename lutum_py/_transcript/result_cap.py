@@ -6,8 +6,8 @@ from dataclasses import field
 from typing import Final, Protocol
 
 from .._text.clipping import clipped
-from .._text.immutable import dataclass
-from .._text.json import is_whole, shorten
+from .._text.immutable import dataclass, with_fields
+from .._text.json import is_whole, sendable, shorten
 from ..errors import InvalidValueError, MisuseError
 from .result import ToolResult
 
@@ -110,7 +110,8 @@ class ResultCap:
 
             handle = sha256(text.encode()).hexdigest()[:32]
             self.store.put(handle, text)
-        return result.with_message(clipped(text, text, len(text), handle, self.max_bytes))
+        message = sendable(clipped(text, text, len(text), handle, self.max_bytes))
+        return with_fields(result, message=message, handle=handle)
 
 
 def check_bound(where: str, max_bytes: object) -> None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from .. import AnyToolCall, Block, Decision, Labels, Suspend, SuspendTicket, Toolset, Transcript
 from .._text.escaping import escape_unprintable
 from .._text.immutable import Settled, dataclass
-from .._text.json import copy_json, cut, is_number, is_whole, shorten
+from .._text.json import copy_json, cut, is_number, is_object, is_whole, shorten
 from ..errors import HookError, MisuseError, UnknownToolError
 from ..schemas import MASK
 from ..turns import read_within
@@ -185,7 +185,7 @@ def _trace(index: Index, final: object, shown: object, fault: Fault) -> Trace:
         return Trace("", None, told(value), text)
     found = {source for text in _readings(value) for source in index.sources(text)}
     shown_as = value if _is_shown(shown, final, keys) else MASK
-    return Trace(written(keys), shown_as, told(found), text)
+    return Trace(written(tuple(_shown_keys(shown, keys))), shown_as, told(found), text)
 
 
 def _readings(value: object) -> Iterator[str]:
@@ -197,6 +197,22 @@ def _readings(value: object) -> Iterator[str]:
         yield text_of(value)
     if is_number(value):
         yield f"{value:,}"
+
+
+def _shown_keys(shown: Any, keys: Keys) -> Iterator[str | int]:
+    """Yield the steps to a value, with a mask for each key that is a secret itself."""
+    for key in keys:
+        is_open = is_object(shown) and MASK in shown and isinstance(key, str)
+        is_hidden = is_open and key not in shown
+        yield MASK if is_hidden else key
+        step: Any = MASK if is_hidden else key
+        shown = _part_of(shown, step)
+
+
+def _part_of(data: Any, step: Any) -> Any:
+    with suppress(KeyError, IndexError, TypeError):
+        return data[step]
+    return MASK
 
 
 def _is_shown(shown: Any, final: Any, keys: Keys) -> bool:

@@ -431,11 +431,16 @@ class Worker:
 
     async def _guarded(self, run: Run, start: Callable[[], Awaitable[None]]) -> Outcome:
         """Keep what is not an `Exception` from tearing down the loop; it is raised in the end."""
+        task = asyncio.current_task()
         try:
             return await run.run_after(start)
-        except (Exception, asyncio.CancelledError, GeneratorExit):
+        except (Exception, asyncio.CancelledError):
             raise
-        except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
+        except BaseException as error:
+            # One that Python throws in, as the loop is gone, goes on; any other is a callback's. It
+            # may not leave the task: whoever awaits it would be closed, and not go on.
+            if isinstance(error, GeneratorExit) and not _is_running(task):
+                raise
             self._fail(error)
             return self._not_run(run, error)
 
@@ -472,6 +477,13 @@ def pauses() -> Iterator[float]:
     while True:
         yield pause
         pause = min(2 * pause, 0.5)
+
+
+def _is_running(task: object) -> bool:
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:  # no loop runs
+        return False
 
 
 def _was_stopped(outcome: Outcome) -> bool:

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from .. import AssistantTurn, Message, ToolResult, Transcript
 from .._text.clipping import cut_again, head_of, tail_of
+from .._text.immutable import with_fields
 from .._text.json import compact_json, is_sequence, is_whole, sendable, shorten
 from ..errors import InvalidValueError, MisuseError, SavedDataError, ViewError
 from ..saved import Form, Saved, dump_saved, open_saved
@@ -455,9 +456,8 @@ def _capped(result: ToolResult, most: int) -> ToolResult:
     total = bytes_of(text)
     if total <= most:
         return result
-    again = None if result.message is None else cut_again(text, most)
-    if again is not None:
-        return result.with_message(again)
+    if result.handle is not None and (again := cut_again(text, result.handle, most)) is not None:
+        return with_fields(result, message=again)
     room = most - len(_LEFT_OUT.format(total, total))
     head, tail = head_of(text, room - room // 2), tail_of(text, room // 2)
     left_out = total - bytes_of(head) - bytes_of(tail)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from pydantic import BaseModel, Field, RootModel
 
-from lutum_py import ToolInput, tool, tool_input
-from lutum_py.errors import ToolDefinitionError
+from lutum_py import ToolInput, Toolset, tool, tool_input
+from lutum_py.errors import MisuseError, ToolDefinitionError
 from tests.cases import over
 from tests.declare.declared_inputs import Decorated
 from tests.declared import call_of, spec_of
@@ -179,3 +179,64 @@ def test_what_cannot_be_a_tool_is_refused(case: str) -> None:
         declare()
     assert expected in str(caught.value)
     assert not hasattr(Plain, "Call")
+
+
+def _decorated() -> Any:
+    @tool_input
+    class Pay(BaseModel):
+        """Pay."""
+
+        limit: ClassVar[int]
+        cents: int
+
+        def doubled(self) -> int:
+            return self.cents * 2
+
+    return Pay
+
+
+def _derived() -> Any:
+    class Pay(ToolInput[int]):
+        """Pay."""
+
+        limit: ClassVar[int]
+        cents: int
+
+        def doubled(self) -> int:
+            return self.cents * 2
+
+    return Pay
+
+
+def _derived_and_decorated() -> Any:
+    return tool_input(timeout=3)(_derived())
+
+
+@pytest.mark.parametrize("declare", [_decorated, _derived, _derived_and_decorated])
+def test_an_attribute_that_would_be_ignored_is_refused(declare: Any) -> None:
+    """What nobody looks up is refused on the class of a tool; what pydantic has is not."""
+    model = declare()
+    for name in ("timeout", "needs_approval", "tiemout", "cents"):
+        with pytest.raises(MisuseError, match=rf"`.*Pay\.{name} = 5` would be ignored"):
+            setattr(model, name, 5)
+    for name, value in (
+        ("limit", 5),
+        ("doubled", lambda self: 5),
+        ("model_config", {"title": "x"}),
+        ("__doc__", "Pay it."),
+        ("_abc", 5),
+    ):
+        setattr(model, name, value)
+        assert getattr(model, name) == value
+    assert model(cents=1).doubled() == 5
+    model.model_rebuild(force=True)
+
+    class Till(Toolset):
+        pay = tool(model)
+
+    assert Till.pay.definition.input_schema["required"] == ["cents"]
+
+    class Dearer(model):  # type: ignore[misc]
+        more: int = 0
+
+    assert Dearer(cents=1).model_copy(update={"more": 2}).more == 2

@@ -210,3 +210,42 @@ def test_what_cannot_be_asked_is_refused_when_it_is_registered(
     with pytest.raises(HookError, match=said):
         hooks.on_args(selector)(hook)
     assert repr(hooks) == "<HookSet of App: 0 hooks>"
+
+
+@tool_fn
+def moved(start: str, end: str, /, db: Annotated[str, Skip()], *, context: ToolContext) -> str:
+    return start + end + db
+
+
+class Moving(Toolset):
+    moved = tool(moved)
+    stored = tool(stored)
+
+
+@over(
+    "name, function, wanted",
+    [
+        ("stored", lambda key: Reject(f"{key}!"), "b!"),
+        ("stored", lambda db="own", *, key: Reject(db + key), "ownb"),
+        ("stored", lambda key, /: Reject(key), "b"),
+        ("stored", lambda **rest: Reject(str(rest)), "{}"),
+        ("stored", lambda: Reject("nothing"), "nothing"),
+        ("moved", lambda end: Reject(f"{end}!"), "y!"),
+        ("moved", lambda end, start, /, context: Reject(context.call_id + end + start), "c1yx"),
+        ("moved", lambda context, start: Reject(context.call_id + start), "c1x"),
+    ],
+)
+def test_a_hook_takes_any_of_the_models_parameters(name: str, function: Any, wanted: str) -> None:
+    """A hook names those parameters that it looks at, whatever else the function takes."""
+    hooks = Moving.HookSet()
+    hooks.on_args(Moving[name])(function)
+    arguments = {"stored": {"key": "b"}, "moved": {"start": "x", "end": "y"}}[name]
+    assert decided(hooks, name, **arguments).reason == wanted
+
+
+def test_a_hook_of_some_parameters_changes_them() -> None:
+    """A mapping of a hook that names some parameters changes what it has, and leaves the rest."""
+    hooks = Moving.HookSet()
+    hooks.on_args(Moving.moved)(lambda end: {"end": end * 2})
+    call = decided(hooks, "moved", start="x", end="y")
+    assert call.final_arguments == {"start": "x", "end": "yy"}

@@ -290,7 +290,7 @@ def test_the_ticket_says_what_is_asked() -> None:
     assert ticket.action == "confirm"
     assert ticket.message == (
         "Tool `act` asks for a decision: write_file on '/etc/hosts' (partially_reversible); "
-        "send_message (irreversible)."
+        'send_message (irreversible). act {"path":"/etc/hosts","amount":1,"dry_run":false}?'
     )
     assert ticket.parameters == {
         "tool": "act",
@@ -310,7 +310,8 @@ def test_hostile_values_are_shown_safely(value: str, action: GateAction) -> None
     answer = ask(call, {"require_confirmation": action})
     text = blocked(answer) if isinstance(answer, Block) else ticket_of(answer).message or ""
     assert text.isprintable()
-    assert len(text) < 300
+    # Who decides sees the arguments as well, as in every question.
+    assert len(text) < (300 if isinstance(answer, Block) else 2_300)
     assert repr(value[:80])[:-1] in text
 
 

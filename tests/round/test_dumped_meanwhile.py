@@ -52,12 +52,14 @@ class Desk(Toolset):
     asks = tool(asks)
 
 
+ODD = SuspendTicket(parameters={"cents": 5, "desk": Desk, "rate": [float("nan")], 3: (1, 2)})
 DOES: dict[str, tuple[str, Callable[[ToolRoundPlan[Any], AnyToolCall], object], str]] = {
     "starts": ("pay", lambda plan, call: call.start(), "in_doubt"),
     "runs": ("pay", lambda plan, call: call.call_sync(), "finished"),
     "is run": ("pay", lambda plan, call: plan.record(call.call_sync()), "finished"),
     "refuses": ("pay", lambda plan, call: call.reject("It is closed."), "finished"),
     "waits": ("pay", lambda plan, call: (call.start(), call.suspend(SuspendTicket())), "suspended"),
+    "waits oddly": ("pay", lambda plan, call: (call.start(), call.suspend(ODD)), "suspended"),
     "is detached": ("pay", lambda plan, call: plan.detach(call.id), "in_doubt"),
     "requests": ("asks", lambda plan, call: plan.record(execute_sync(call)), "awaiting"),
 }  # fmt: skip

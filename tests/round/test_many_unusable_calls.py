@@ -108,6 +108,21 @@ def test_reading_a_turn_is_linear_in_its_calls(kind: str) -> None:
     assert many < 4.5 * few
 
 
+def test_wrong_arguments_cost_the_sum_of_calls_and_fields() -> None:
+    """Many calls with wrong names, of a tool with many fields, do not cost the product of both."""
+
+    def of(count: int) -> int:
+        fields = {f"field_of_the_day_{at}": {"type": "integer"} for at in range(count)}
+        schema = {"type": "object", "properties": fields, "additionalProperties": False}
+        defined = ToolDef.from_json_schema(name="wide", input_schema=schema)
+        wrong = json.dumps({f"feild_{at}": 1 for at in range(3)})
+        turn = turn_of(lambda _: ("wide", wrong.replace("feild", f"feild{_}")), count)
+        return read(Toolset.from_definitions("Wide", [defined]), turn)
+
+    few, many = of(120), of(480)
+    assert many < 6 * few
+
+
 @pytest.mark.parametrize("kind", ["unknown", "near", "like a stand-in"])
 def test_reading_a_turn_is_linear_in_its_tools(kind: str) -> None:
     """Many unknown calls of many tools cost the sum of the two, and not the product."""

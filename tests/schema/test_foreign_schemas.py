@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, DirectoryPath, FilePath, NewPath
 
-from lutum_py import NeedsTools, ToolDef, ToolResult, Toolset, tool, tool_fn
+from lutum_py import NeedsTools, ToolDef, Toolset, tool, tool_fn
 from lutum_py._schema.schema_reader import matcher
-from lutum_py._transcript.result_cap import READER, cut_again
 from lutum_py.dialects import DIALECTS
 from lutum_py.errors import InvalidArgumentsError, ToolDefinitionError
-from lutum_py.window._view import _capped
 from tests.cases import over
 from tests.declared import call_of
 from tests.round_tools import close, turn
@@ -283,19 +281,3 @@ def test_what_cannot_be_read_of_a_call_is_its_issue(files: Any, is_text: bool) -
     plan = outcome.round.apply_hooks_sync(Desk.HookSet())
     assert [call.id for call in plan.pending] == ["good"]
     close(plan)
-
-
-NOTICE = (
-    "\n[... {0} to {1} of {2} characters left out; "
-    'read them with {3}(handle="{4}", offset={0}) ...]\n'
-)
-
-
-@over("number", ["9" * 5_000, "٣", "-1", "9" * 15])
-def test_no_text_of_a_tool_is_taken_for_the_mark_of_a_cap(number: str) -> None:
-    """A result that imitates the notice of a cap is cut like any other."""
-    notice = NOTICE.format(number, number, number, READER, "0" * 32)
-    text = ("x" * 600 + notice) * 3
-    assert cut_again(text, 500) is None
-    result = ToolResult(id="c", name="t", arguments="{}", result='"x"', message=text)
-    assert len(_capped(result, 500).model_text.encode()) <= 500

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import enum
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NotRequired, Required
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, Required, TypeVar
 
-from pydantic import AliasChoices, BaseModel, Field
-from typing_extensions import Doc, TypedDict
+import pytest
+from pydantic import AliasChoices, BaseModel, Field, WithJsonSchema
+from typing_extensions import Doc, TypeAliasType, TypedDict
 
 from lutum_py import ToolInput, tool_fn
 from tests.cases import over
 from tests.declared import schema_of, spec_of
 
 City = Annotated[str, "A city."]
+T = TypeVar("T")
 
 
 class Row(TypedDict):
@@ -170,3 +174,128 @@ def test_docs_of_members_are_told() -> None:
     assert schema["$defs"]["Color"]["description"] == text
     assert "description" not in schema["$defs"]["Bare"]
     assert spec_of(tool_fn(paint)).definition.output_schema["description"] == text
+
+
+class Stop(NamedTuple):
+    """Where a train stops."""
+
+    city: Annotated[str, "A city."]
+    hour: int = 0
+    """An hour."""
+    days: list[Annotated[str, "A day."]] = []  # noqa: RUF012 - a tool gets its own
+
+
+class Pair(NamedTuple):
+    left: int
+    right: Annotated[list[int], "The right ones."]
+
+
+Days = TypeAliasType("Days", list[Annotated[str, "A day."]])
+Tree = TypeAliasType("Tree", "dict[str, Tree | Annotated[int, 'A leaf.']]")
+
+
+class Held(BaseModel):
+    it: dict[str, Annotated[int, "An item."]]
+
+
+@dataclass
+class HeldLine:
+    it: tuple[Annotated[int, "An item."], ...]
+
+
+class HeldRow(TypedDict):
+    it: Required[Annotated[set[Annotated[int, "An item."]], "All of it."]]
+
+
+class HeldArgs(ToolInput[int]):
+    """Do it."""
+
+    it: Sequence[Annotated[int, Doc("An item.")]]
+
+
+INSIDE: dict[str, tuple[Any, list[str]]] = {
+    "a list": (list[Annotated[str, "A day."]], ["A day."]),
+    "a list of lists": (list[list[Annotated[str, Doc("A day.")]]], ["A day."]),
+    "a list or nothing": (list[Annotated[int | None, "A day."]] | None, ["A day."]),
+    "a list or a dict": (
+        list[Annotated[int, "A day."]] | dict[str, Annotated[int, "An hour."]],
+        ["A day.", "An hour."],
+    ),
+    "a dict": (
+        dict[Annotated[str, "A key."], Annotated[int, "An hour."]],
+        ["A key.", "An hour."],
+    ),
+    "a tuple": (
+        tuple[Annotated[int, "First."], Annotated[list[Annotated[int, "In it."]], "Second."]],
+        ["First.", "In it.", "Second."],
+    ),
+    "an alias": (dict[str, Days], ["A day."]),
+    "an alias that holds itself": (list[Tree], ["A leaf."]),
+    "a frozen set": (frozenset[Annotated[str, "A day."]], ["A day."]),
+    "a named tuple": (Stop, ["Where a train stops.", "A city.", "An hour.", "A day."]),
+    "a list of named tuples": (list[Pair], ["The right ones."]),
+    "a model": (list[Held], ["An item."]),
+    "a dataclass": (list[HeldLine], ["An item."]),
+    "a typed dict": (list[HeldRow], ["All of it.", "An item."]),
+    "a choice": (list[Literal["A day.", "An hour."]], []),
+}
+
+
+def said_in(schema: Any) -> list[str]:
+    if isinstance(schema, list):
+        return [text for part in schema for text in said_in(part)]
+    if not isinstance(schema, dict):
+        return []
+    own = [schema["description"]] if isinstance(schema.get("description"), str) else []
+    return own + [text for key in schema if key != "description" for text in said_in(schema[key])]
+
+
+@over("kind, wanted", INSIDE.values())
+def test_texts_inside_containers_reach_the_schema(kind: Any, wanted: list[str]) -> None:
+    def take(it: Any) -> Any:
+        """Do it."""
+        return it
+
+    take.__annotations__ |= {"it": kind, "return": kind}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tool = tool_fn(take)
+        schema = schema_of(tool)
+        told = spec_of(tool).definition.output_schema
+    assert sorted(said_in(schema)) == sorted(wanted)
+    assert sorted(said_in(told)) == sorted(wanted)
+
+
+def test_texts_inside_containers_of_an_input_reach_the_schema() -> None:
+    assert said_in(schema_of(HeldArgs)) == ["An item."]
+
+
+class Later(BaseModel):
+    """What nobody reads: its fields are told by a schema of its own."""
+
+    it: Annotated[list[Annotated[int, "Lost."]], WithJsonSchema({"type": "array"})]
+
+
+@dataclass
+class Box(Generic[T]):
+    it: T
+
+
+LOST: dict[str, Any] = {
+    "a schema by hand": Later,
+    "an item of a schema by hand": list[
+        Annotated[list[Annotated[int, "Lost."]], WithJsonSchema({"type": "array"})]
+    ],
+    "members that are one": list[Annotated[int, "Lost."]] | list[int],
+    "a generic class": Box[Annotated[int, "Lost."]],
+}
+
+
+@over("kind", LOST.values())
+def test_texts_without_a_place_in_the_schema_are_warned_of(kind: Any) -> None:
+    def take(it: Any, other: int = 0) -> None:
+        """Do it."""
+
+    take.__annotations__["it"] = kind
+    with pytest.warns(UserWarning, match=r"'Lost\.' .* no place"):
+        schema_of(tool_fn(take))

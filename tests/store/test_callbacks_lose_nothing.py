@@ -26,7 +26,7 @@ class Down(Exception):
     """A common failure."""
 
 
-ERRORS = [asyncio.CancelledError, KeyboardInterrupt, SystemExit, Plain, Down]
+ERRORS = [asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit, Plain, Down]
 QUIET = (asyncio.CancelledError, Down)
 
 
@@ -304,3 +304,30 @@ def test_a_listener_of_a_hold_that_raises_keeps_what_was_found_out(
     with expected:
         asyncio.run(main())
     assert states(store)[claim.call.id] == "success"
+
+
+def test_a_run_that_is_thrown_away_is_closed(store: Store) -> None:
+    """A loop that is gone without an end closes what ran; nothing is reported to anybody then."""
+    waiting = asyncio.Event()
+
+    @tool_fn(name="pay")
+    async def hang(cents: int) -> str:
+        waiting.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    class Hanging(Toolset):
+        pay = tool(hang)
+
+    kept(store)
+    loop = asyncio.new_event_loop()
+    running = loop.create_task(store.run("one", Hanging, limit=1))
+    loop.run_until_complete(waiting.wait())
+    tasks = [each for each in asyncio.all_tasks(loop) if "_guarded" in repr(each.get_coro())]
+    for task in tasks:
+        task.get_coro().close()  # type: ignore[union-attr]
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.run_until_complete(asyncio.wait([running]))
+    loop.close()
+    assert len(tasks) == 1

@@ -107,7 +107,7 @@ def test_a_derived_class_is_a_value_of_the_same_fields() -> None:
     assert marked != ToolResult(id="c1", name="add", arguments="{}", result="3")
     assert repr(marked) == (
         "Marked(id='c1', name='add', arguments=<2 characters>, result='3', status='success', "
-        "message=None, attachments=(), code=None, labels=None, ran_with=None)"
+        "message=None, attachments=(), code=None, labels=None, handle=None, ran_with=None)"
     )
     assert copy.copy(marked) == marked
 
