@@ -94,7 +94,7 @@ class _Calls:
                     tools = [each for each in known if each.name in named] or known
                     if not any(each.spec.has_secrets for each in tools):
                         raise
-                    shown = {each.name: each.spec.shown_names for each in tools}
+                    shown: dict[object, Any] = {each.name: each.spec.shown_names for each in tools}
                     raise hidden(error, shown) from None
             if _member(members, value) is None:
                 raise PydanticCustomError("tool_call", "this is a call of another toolset")

@@ -102,7 +102,8 @@ ToolInput.Call = _CallOfModel()
 
 def _settle(model: Any) -> None:
     """Refuse attributes of a class that would be ignored, such as `Pay.timeout = 5`."""
-    model.__class__ = _settled(type(model))  # of its own metaclass, whichever its author took
+    metaclass: Any = type(model)
+    model.__class__ = _settled(metaclass)  # of its own metaclass, whichever its author took
 
 
 _SETTLED = "__lutum_settled__"
