@@ -37,20 +37,16 @@ from .history import (
     CallStatus,
     CallStep,
     Entry,
+    History,
     Move,
     Said,
     Step,
     again,
-    answers_in,
-    as_it_left,
-    end_of,
     iso_time,
     move,
     refused,
     stage_after,
     steps_in,
-    steps_of_kind,
-    this_try,
 )
 
 if TYPE_CHECKING:
@@ -62,6 +58,7 @@ if TYPE_CHECKING:
 
 _SUSPENDED = STAGES["suspended"]
 _RESUMING = STAGES["resuming"]
+_NOTHING_YET: Final = History()
 _AT_WORK: Final = (STAGES["running"], STAGES["in_doubt"])
 
 
@@ -104,7 +101,7 @@ class CallRecord:
     entries: dict[int, Entry]
     review: Reviewing | None
     round: CallRound
-    _flat: tuple[int, tuple[Step, ...]] | None
+    _flat: tuple[int, History] | None
 
     def __init__(
         self, metadata: ToolMetadata, entry: Entry, call_round: CallRound = NO_ROUND
@@ -138,10 +135,10 @@ class CallRecord:
         return entries[len(entries) - 1]
 
     @property
-    def history(self) -> tuple[Step, ...]:
+    def history(self) -> History:
         """All steps, in order."""
         entries, count = self.entries, len(self.entries)
-        since, steps = self._flat or (0, ())
+        since, steps = self._flat or (0, _NOTHING_YET)
         if since < count:  # another thread may have read more than was there a moment ago
             steps = steps_in(entries, count, steps, since)
             self._flat = (count, steps)
@@ -164,7 +161,7 @@ class CallRecord:
         """How far the call has come; it changes only as the lifecycle table allows."""
         stage = self.stage
         if stage.name == "elsewhere":
-            stage = as_it_left(self.history)[-1].stage
+            stage = self.history.as_it_left.stage
         return stage.status
 
     def requested_calls(self) -> Iterator[CallRecord]:
@@ -329,7 +326,7 @@ class CallRecord:
                 "hooks=hooks)`."
             )
         if self.stage.name == "awaiting":
-            asked = ", ".join(next(steps_of_kind(self.history, "requested")).detail.ids)
+            asked = ", ".join(next(self.history.of_kind("requested")).detail.ids)
             return LifecycleError(
                 f"{named} waits for calls that it requested ({asked}), and comes back by itself "
                 "once each of them has its result. Decide about these, and run them."
@@ -358,7 +355,7 @@ class CallRecord:
             self.check_round_open(again=True)
             if last.stage.may_start and last.stage.name != "returning":
                 return
-            end = end_of(steps)
+            end = steps.end
             if end is not None and end.phase is not None:
                 who = "a hook" if end.by is None else f"`{end.by}`"
                 raise LifecycleError(
@@ -419,7 +416,7 @@ class CallRecord:
             if step.kind == "reviewed":
                 phases.add(step.phase)
             if step.kind == "retried":
-                answers = answers_in(steps[:at]) if step.verdict == SPENT else ()
+                answers = History(steps[:at]).answers if step.verdict == SPENT else ()
                 # Whoever asked before has to ask again, or to let it pass.
                 asked = {
                     "gate" if each.is_of_gate else "execution"
@@ -532,7 +529,7 @@ class CallRecord:
     def answers(self) -> tuple[Answer, ...]:
         """The decisions by which the call goes on, the latest first."""
         is_new = len(self.entries) == 1 == len(self.entries[0][4])
-        return () if is_new else answers_in(self.history)
+        return () if is_new else self.history.answers
 
     def answer_of(self, *, tool: bool) -> Answer | None:
         """Return the decision about what the tool asked, or about what was asked before it ran."""
@@ -556,7 +553,7 @@ class CallRecord:
     @property
     def inner(self) -> Inner | None:
         """The outcomes of the calls that this try requested, if it comes back from any."""
-        asks = [step.detail for step in this_try(self.history) if step.kind == "requested"]
+        asks = [step.detail for step in self.history.this_try if step.kind == "requested"]
         inner: Inner | None = asks[-1].inner(asks) if asks else None
         return inner
 

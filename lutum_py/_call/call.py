@@ -25,7 +25,7 @@ from .._transcript.result import ToolResult
 from ..errors import LifecycleError, MisuseError
 from .call_state import DecodedCall, call_of
 from .deciding import HookGenerator, drive, drive_sync, review_by
-from .history import ON_RECORD, CallStatus, CallStep, end_of, move, was_begun
+from .history import ON_RECORD, CallStatus, CallStep, move
 from .outcomes import (
     HandledCall,
     RejectedCall,
@@ -286,7 +286,7 @@ class AnyToolCall:
     @property
     def was_started(self) -> bool:
         """Whether its tool was started: in this try, an earlier one, or before it suspended."""
-        return was_begun(self._record.history)
+        return self._record.history.was_started
 
     @property
     def trace(self) -> str | None:
@@ -374,7 +374,7 @@ class AnyToolCall:
         """
         record = self._record
         is_open = record.status in (CallStatus.NEW, CallStatus.RESUMING)
-        if is_open and not was_begun(record.history) and record.round.closed_by != ON_RECORD:
+        if is_open and not record.history.was_started and record.round.closed_by != ON_RECORD:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was not started, so it did nothing, and "
                 f"that is known: it is {self.status}. Answer it with `call.fail(message)` or "
@@ -511,7 +511,7 @@ class AnyToolCall:
     @property
     def result(self) -> ToolResult | None:
         """What the call ended with, before after-hooks saw it; None if it has not ended."""
-        end = end_of(self._record.history)
+        end = self._record.history.end
         if end is None or isinstance(end.detail, ToolResult):
             return None if end is None else end.detail
         answered: Any = outcome_of(self._record)

@@ -43,10 +43,10 @@ from .history import (
     CallRound,
     CallStep,
     Entry,
+    History,
     Move,
     Step,
     StepPhase,
-    as_entry,
     first_entry,
     hook_key,
     move,
@@ -120,13 +120,13 @@ class DecodedCall(CallRecord):
         cls,
         selector: AnySelector,
         metadata: ToolMetadata,
-        history: tuple[Step, ...],
+        history: History,
         call_round: CallRound,
         coerced: tuple[str, ...],
     ) -> DecodedCall:
         """Make a call of its history, all of which becomes its first entry."""
         made = cls.__new__(cls)
-        CallRecord.__init__(made, metadata, as_entry(history), call_round)
+        CallRecord.__init__(made, metadata, history.as_entry, call_round)
         made.spec, made.selector, made.coerced = selector.spec, selector, coerced
         texts = [step.detail for step in history if step.kind in ("proposed", "changed")]
         made.held = (0, MADE_LATER, texts[-1])
@@ -594,7 +594,7 @@ class DecodedCall(CallRecord):
     def __reduce__(self) -> tuple[Any, ...]:
         _, input, text = self.current()
         given = None if input is MADE_LATER and text is not None else self.current_input
-        steps = tuple(map(_without_hook, self.history))
+        steps = History(map(_without_hook, self.history))
         is_on_record = self.round.closed_by == ON_RECORD
         call_round = self.round if is_on_record else self.round.copy_as(PICKLED)
         rest = (self.coerced, text, call_round)
@@ -731,7 +731,7 @@ def _rebuild(
     selector: AnySelector,
     metadata: ToolMetadata,
     input: Any,
-    steps: tuple[Step, ...],
+    steps: History,
     rest: tuple[tuple[str, ...], InputText | None, CallRound],
 ) -> DecodedCall:
     coerced, text, call_round = rest

@@ -27,13 +27,12 @@ from .history import (
     REFUSED_BY,
     REQUESTED_BY,
     RULED_BY,
+    History,
     Move,
     Step,
     StepPhase,
     hook_key,
     move,
-    move_of,
-    this_try,
 )
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, question_about, reply_in
 from .running import result_of
@@ -231,7 +230,7 @@ class Review:
                 "as in `plan.pending`."
             )
         own = [
-            move_of(step)
+            step.as_move
             for step in draft.history[len(self.call.history) :]
             if step.kind in ("changed", "reviewed")
         ]
@@ -282,10 +281,10 @@ def begin(call: DecodedCall) -> Review:
     return review
 
 
-def _begin_again(review: Review, steps: tuple[Step, ...]) -> None:
+def _begin_again(review: Review, steps: History) -> None:
     """Let another try begin with the input as it was before hooks."""
     if any(step.kind == "retried" for step in steps):
-        reviewed = any(step.kind in ("reviewed", "changed") for step in this_try(steps))
+        reviewed = any(step.kind in ("reviewed", "changed") for step in steps.this_try)
         own = _before_hooks(steps)
         last = next(step for step in reversed(steps) if step.kind in ("proposed", "changed"))
         if not reviewed and own != last.detail:
@@ -294,7 +293,7 @@ def _begin_again(review: Review, steps: tuple[Step, ...]) -> None:
             review.replace_input(call.spec.read_again(text), text, None, None)
 
 
-def _before_hooks(steps: tuple[Step, ...]) -> Any:
+def _before_hooks(steps: History) -> Any:
     """Return the text of the input without what changed it since hooks were lent it, in each try.
 
     What a person made of it stays. Who did something in place is not known, so it goes as well: if
@@ -386,7 +385,7 @@ def ask_function(review: Review, hooks: Any, phase: StepPhase = "execution") -> 
         return
     for step in draft.history[len(call.history) :]:  # it may have asked a hook set
         if step.kind == "reviewed" and step.by in (REQUESTED_BY, RULED_BY):
-            review.moves.append(move_of(step))
+            review.moves.append(step.as_move)
     back = record_of(given)
     if back is not None and back.metadata == call.metadata:
         _go_on(hook, review, back, draft, function, phase)
@@ -443,7 +442,7 @@ def settle(review: Review) -> None:
     call, wait = review.call, review.edited
     if review.verdict is None:
         if wait is not None and review.is_asked_again:
-            review.moves.append(move_of(wait._replace(digest=call.digest)))
+            review.moves.append(wait._replace(digest=call.digest).as_move)
             if wait.phase is None:
                 review.moves.append(move("recorded", verdict="suspended"))
         return

@@ -27,22 +27,15 @@ from .._transcript.result import ToolResult, make_result, rejection
 from ..errors import FieldIssue, InvalidValueError, MisuseError, ToolDefinitionError
 from .base_call import CallRecord
 from .history import (
-    ANSWERED,
     BY_TOOL,
     END_OF,
     CallRound,
     Entry,
+    History,
     Said,
     Step,
     StepPhase,
-    end_of,
     move,
-    result_in,
-    settled_by,
-    state_in,
-    steps_of_kind,
-    this_try,
-    wait_of,
 )
 
 if TYPE_CHECKING:
@@ -608,7 +601,7 @@ def handled_call(
 
 
 def outcome_of(
-    call: DecodedCall, history: tuple[Step, ...] | None = None
+    call: DecodedCall, history: History | None = None
 ) -> HandledCall[Any, Any] | RejectedCall | SuspendedCall:
     """Return what hooks, a gate or a person made of a call.
 
@@ -617,18 +610,18 @@ def outcome_of(
         history: Its history as it was at some moment; by default as it is.
     """
     history = call.history if history is None else history
-    wait = wait_of(history)
+    wait = history.wait
     if wait is not None:
         return SuspendedCall(
             call.call, wait.detail, wait.digest or "", wait.verdict == BY_TOOL, wait.by
         )
-    end = end_of(history)
+    end = history.end
     assert end is not None
     if end.verdict == "success":
         # A function in place of hooks may have run the tool itself.
         detail = end.detail
         output, result = (detail.output, detail) if isinstance(detail, ToolResult) else detail
-        for step in steps_of_kind(this_try(history), "reviewed"):
+        for step in history.this_try.of_kind("reviewed"):
             if step.phase == "after" and step.verdict == "replaced":
                 result = step.detail[1]
                 output = result.output
@@ -644,7 +637,7 @@ def rejected_call(call: DecodedCall, end: Step) -> RejectedCall:
 
 def ended_result(call: CallRecord) -> ToolResult:
     """Return the result that a call ended with, also where its plan was not told."""
-    end = settled_by(call.history)
+    end = call.history.settled_by
     result: ToolResult | None = end.detail
     return rejection(call.metadata, end.reason or "") if result is None else result
 
@@ -692,14 +685,6 @@ def suspend(call: DecodedCall, ticket: SuspendTicket, run: int | None = None) ->
             return SuspendedCall(call.call, ticket, digest, verdict is not None)
 
 
-def issue_in(history: tuple[Step, ...]) -> RecoverableToolCallIssue | None:
-    """Return what is wrong with a call that could not be used; None for any other call."""
-    if len(history) < 2 or history[1].phase != "decode":
-        return None
-    issue: RecoverableToolCallIssue = history[1].detail
-    return issue
-
-
 def unread_call(
     metadata: ToolMetadata,
     entry: Entry,
@@ -716,7 +701,7 @@ def unread_call(
     return CallRecord(metadata, (END_OF[said], start, input, at, (*moves, ended)), call_round)
 
 
-def answer_of(call: CallRecord, history: tuple[Step, ...] | None = None) -> ToolResult | None:
+def answer_of(call: CallRecord, history: History | None = None) -> ToolResult | None:
     """Return the result of a call, whoever made it, as far as the plan has it.
 
     Args:
@@ -724,10 +709,10 @@ def answer_of(call: CallRecord, history: tuple[Step, ...] | None = None) -> Tool
         history: Its history as it was at some moment; by default as it is.
     """
     history = call.history if history is None else history
-    state, end = state_in(history), end_of(history)
-    if state not in ANSWERED:  # an after-hook may have seen what the plan was not told
+    state, end = history.state, history.end
+    if not history.is_answered:  # an after-hook may have seen what the plan was not told
         return None
     if state == "rejected" and end is not None:
         return rejected_result(call.metadata, SOURCES[end.phase], end.reason or "")
-    issue = issue_in(history) if state == "unusable" else None
-    return result_in(history) if issue is None else issue.result
+    issue = history.issue if state == "unusable" else None
+    return history.result if issue is None else issue.result

@@ -13,7 +13,7 @@ from .._text.escaping import words_of
 from .._text.json import compact_json, sendable, shorten
 from .._transcript.result import ToolResult, failure, make_result, unknown_outcome
 from ..errors import MisuseError, TimedOut, ToolInputError, ToolOutputError
-from .history import REFUSED_BY, Move, move, was_begun
+from .history import REFUSED_BY, Move, move
 from .outcomes import REPLY, Reply, reply_in
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _end_unfit(call: DecodedCall, why: str, since: int) -> None:
     Raises:
         ToolInputError: It does not, and this says why.
     """
-    if not was_begun(call.history):
+    if not call.history.was_started:
         ended = move("ended", by=REFUSED_BY, phase="execution", verdict="rejected", reason=why)
         call.append_all((ended,), since)
     raise ToolInputError(why, tool=call.name)

@@ -47,7 +47,7 @@ from .._call.deciding import (
     write_all,
 )
 from .._call.decisions import Block, Complete, Reject, RunNormally, Suspend
-from .._call.history import STAGES, Move, move, this_try
+from .._call.history import STAGES, Move, move
 from .._call.selector import Selector
 from .._text.escaping import words_of
 from .._text.json import shorten
@@ -322,7 +322,7 @@ def write_said(said: Iterable[AfterSaid]) -> list[DecodedCall]:
 def _tried(call: DecodedCall) -> int:
     """Say where in the history of a call its last try began."""
     history = call.history
-    return len(history) - len(this_try(history))
+    return len(history) - len(history.this_try)
 
 
 def after(
@@ -370,7 +370,7 @@ def after(
 
 def was_asked_after(call: DecodedCall, key: str) -> bool:
     """Whether an after-hook reviewed the result of the last try of a call."""
-    return any(step.phase == "after" and step.detail[0] == key for step in this_try(call.history))
+    return any(step.phase == "after" and step.detail[0] == key for step in call.history.this_try)
 
 
 def describe(hooks: HookPlaces[Any]) -> HookGenerator[list[tuple[Selector[Any, Any], str]]]:

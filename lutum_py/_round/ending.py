@@ -23,12 +23,7 @@ from .._call.decisions import EditRecord, edits_of
 from .._call.history import (
     REFUSED_BY,
     CallStatus,
-    Step,
-    end_of,
-    result_in,
-    state_in,
-    this_try,
-    was_begun,
+    History,
 )
 from .._call.outcomes import (
     AwaitingCall,
@@ -228,9 +223,7 @@ def with_final_arguments(
         results: The results of a round.
         rewritten: The calls of which the program, a hook or a person replaced the input.
     """
-    run = {
-        call.id: call for call in rewritten if state_in(call.history) not in ("handled", "rejected")
-    }
+    run = {call.id: call for call in rewritten if call.history.state not in ("handled", "rejected")}
     return tuple(
         _with_ran_with(each, run[each.id])
         if each.id in run and each.status not in NOT_RUN
@@ -383,7 +376,7 @@ def match_results(
 
 def is_refusal(answer: object, call: CallRecord | None) -> bool:
     """Whether an answer is that with which a call refused to start: the call has it already."""
-    end = None if call is None else end_of(call.history)
+    end = None if call is None else call.history.end
     if call is None or end is None or end.by != REFUSED_BY:
         return False
     return answer_of(call) == answer
@@ -391,7 +384,7 @@ def is_refusal(answer: object, call: CallRecord | None) -> bool:
 
 def asking_fault(call: CallRecord) -> MissingResult:
     """Say which of the calls that a call requested have no result."""
-    states = [(each, state_in(each.history)) for each in call.requested_calls()]
+    states = [(each, each.history.state) for each in call.requested_calls()]
     open_calls = [
         f"{asked.id!r} of tool {asked.name!r} ({state.replace('_', ' ')})"
         for asked, state in states
@@ -417,10 +410,10 @@ def mismatches(
     return faults
 
 
-def _is_of_earlier_try(history: tuple[Step, ...], result: ToolResult) -> bool:
+def _is_of_earlier_try(history: History, result: ToolResult) -> bool:
     """Whether a result is that of a try before the present one, which ended with another."""
-    tried = this_try(history)
-    if len(tried) == len(history) or not (end := end_of(history)) or end.detail == result:
+    tried = history.this_try
+    if len(tried) == len(history) or not (end := history.end) or end.detail == result:
         return False
     earlier = history[: len(history) - len(tried)]
     return any(step.kind in ("ended", "recorded") and step.detail == result for step in earlier)
@@ -455,8 +448,8 @@ def check_as_left(call: CallRecord, result: ToolResult) -> None:
         MisuseError: It is one; nothing has changed.
     """
     # `"secret"`, which a hook made `"***"`: passed on all the same, the secret would be told.
-    made = [step for step in this_try(call.history) if step.verdict == "replaced"]
-    end = end_of(call.history)
+    made = [step for step in call.history.this_try if step.verdict == "replaced"]
+    end = call.history.end
     if not made or end is None or result == made[-1].detail[1]:
         return
     if result in (end.detail, *(step.detail[1] for step in made)):
@@ -497,7 +490,7 @@ def _not_asked(
     state: RoundState, open_calls: dict[str, DecodedCall]
 ) -> Iterator[tuple[str, RegisteredHook, DecodedCall]]:
     """Find after-hooks that have not seen results of these calls, or of ended ones: with keys."""
-    answered = {c.id: c for c in state.decoded if state_in(c.history) in ("finished", "handled")}
+    answered = {c.id: c for c in state.decoded if c.history.state in ("finished", "handled")}
     for hooks in [*state.hook_sets.values()]:
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
@@ -516,8 +509,8 @@ def ended_within(call: CallRecord, results: Mapping[str, ToolResult]) -> str:
     # The model sees the outer call alone, and is to know which parts of it were done. For example,
     # it reads "Within it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
     for inner in call.requested_calls():
-        given, ended = results.get(inner.id), end_of(inner.history)
-        begun = was_begun(inner.history)
+        given, ended = results.get(inner.id), inner.history.end
+        begun = inner.history.was_started
         if given is not None:
             how = str(given.status)
         elif ended is not None:
@@ -581,6 +574,6 @@ def _answered(state: RoundState) -> Iterator[tuple[DecodedCall, ToolResult]]:
     """Yield each call whose result the plan has, with that: first those that were run."""
     for listed in ("finished", "handled"):
         for call in state.decoded:
-            result = result_in(call.history)
-            if state_in(call.history) == listed and result is not None:
+            result = call.history.result
+            if call.history.state == listed and result is not None:
                 yield call, result

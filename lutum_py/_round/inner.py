@@ -27,7 +27,6 @@ from .._call.call import AnyToolCall, Hooks
 from .._call.call_state import DecodedCall, decode, decoded_calls
 from .._call.deciding import HookGenerator
 from .._call.history import (
-    ANSWERED,
     ASKING,
     CONTINUED,
     RETURNING,
@@ -35,10 +34,6 @@ from .._call.history import (
     Stage,
     first_entry,
     move,
-    result_in,
-    state_in,
-    steps_of_kind,
-    was_touched,
 )
 from .._call.outcomes import AwaitingCall, RecoverableToolCallIssue, answer_of, unread_call
 from .._call.running import fail
@@ -127,7 +122,7 @@ def _known_of(call: DecodedCall, given: RoundState) -> dict[str, Any]:
         MisuseError: One of them was started, or has its result, or the plan has no tool of its
             name.
     """
-    if started := [each for each in given.decoded if was_touched(each.history)]:
+    if started := [each for each in given.decoded if each.history.was_touched]:
         raise MisuseError(
             f"Tool `{call.name}` (call {call.id!r}) requests a round of which call "
             f"{started[0].id!r} was started or answered already, so it would be done twice. "
@@ -207,7 +202,7 @@ class Ask(NamedTuple):
     @property
     def stage(self) -> Stage:
         """The stage of the call: it comes back once each of these has its result."""
-        is_answered = all(state_in(each.history) in ANSWERED for each in self.calls)
+        is_answered = all(each.history.is_answered for each in self.calls)
         return RETURNING if is_answered else ASKING
 
     @property
@@ -310,7 +305,7 @@ _AWAITS: Final = ("awaiting", "returning")
 
 
 def _times_asked(call: DecodedCall) -> int:
-    return sum(1 for _ in steps_of_kind(call.history, "requested"))
+    return sum(1 for _ in call.history.of_kind("requested"))
 
 
 def _too_much(state: RoundState, call: DecodedCall, count: int) -> tuple[str, str] | None:
@@ -397,8 +392,8 @@ def decide_asked(
     asked = [each for each in state.lists.unreviewed if by is None or each.requested_by == by.id]
     reviews = yield from review_calls(asked, hooks, note)
     for review in reviews:
-        if state_in(review.target.history) == "handled":
-            yield from show_to(review.target, result_in(review.target.history), hooks)
+        if review.target.history.state == "handled":
+            yield from show_to(review.target, review.target.history.result, hooks)
     if on_event is not None:
         tell_decided(state, on_event, {review.target.id for review in reviews})
 
@@ -423,7 +418,7 @@ def show_outcome(state: RoundState, outcome: Any, hooks: Hooks) -> HookGenerator
     """Show the result of a call to after-hooks; see `ToolRoundPlan.review_outcome`."""
     call = state.find_decoded(outcome.id) if isinstance(outcome, ToolResult) else None
     # That a call was refused at its start is no result of its tool.
-    if call is None or state_in(call.history) == "rejected":
+    if call is None or call.history.state == "rejected":
         return outcome
     return (yield from show_to(call, outcome, hooks))
 
@@ -433,7 +428,7 @@ def is_unshown(call: DecodedCall, hooks: Hooks) -> bool:
     return isinstance(hooks, HookPlaces) and any(
         not was_asked_after(inner, key)
         for inner in decoded_calls(call.requested_calls())
-        if state_in(inner.history) == "handled"
+        if inner.history.state == "handled"
         for key, _ in keyed(hooks._hooks_for(inner.selector, "after"))
     )
 
@@ -446,5 +441,5 @@ def settle_within(
     if state.lists.unreviewed:
         yield from decide_asked(state, hooks, on_event)
     for inner in decoded_calls([*state.call_round.inner.values()]):
-        if state_in(inner.history) == "handled":
-            yield from show_to(inner, result_in(inner.history), hooks)
+        if inner.history.state == "handled":
+            yield from show_to(inner, inner.history.result, hooks)

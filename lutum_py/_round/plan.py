@@ -31,9 +31,6 @@ from .._call.history import (
     Move,
     Said,
     move,
-    result_in,
-    state_in,
-    was_begun,
 )
 from .._call.outcomes import (
     AwaitingCall,
@@ -746,7 +743,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
             result = ends.get(call.id)
             if result is None:  # one that a call requested, which did not wait for this result
                 why = f"the round was {how}."
-                result = unfinished(call, was_begun(call.history), why)
+                result = unfinished(call, call.history.was_started, why)
             return [*call.changes_unstarted(), *ended_with(call, result)]
 
         self._state.end_open(how, moves)
@@ -814,7 +811,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         left = {each.call.metadata for each in unended if each.was_started}
 
         def moves(call: CallRecord) -> list[Move]:
-            was_started = was_begun(call.history) or call.metadata in left
+            was_started = call.history.was_started or call.metadata in left
             result = known.get(call.id) or unfinished(
                 call, was_started, reason, ended_within(call, known | _answers(call))
             )
@@ -824,7 +821,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         ends: dict[str, ToolResult] = {}
         for call in given_up:
             result = answer_of(call) or known.get(call.id)
-            if result is None and was_begun(call.history):  # it has ended, and nobody recorded it
+            if result is None and call.history.was_started:  # it has ended, and nobody recorded it
                 more = ended_within(call, known | _answers(call))
                 result = unfinished(call, True, reason, more)
             if result is not None:
@@ -844,7 +841,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         own = {call.metadata for call in given_up}
         # A result that says "not executed" must be true: the model may call the tool again because
         # of it. So whatever points to a beginning makes the outcome unknown.
-        started = {call.id for call in given_up if was_begun(call.history)}
+        started = {call.id for call in given_up if call.history.was_started}
         # A pending call that is suspended was suspended by its tool, so the tool was started.
         started |= {call.id for call in self._state.lists.pending if call.status in _STARTED}
         finished = list[ResultLike]()
@@ -1115,10 +1112,10 @@ def decided(
     reviews = yield from review_calls(asked, hooks, state.note_hooks)
     state.is_decided = True
     for review in reviews if inner else ():
-        if review.target.id in inner and state_in(review.target.history) == "handled":
+        if review.target.id in inner and review.target.history.state == "handled":
             from .inner import show_to
 
-            yield from show_to(review.target, result_in(review.target.history), hooks)
+            yield from show_to(review.target, review.target.history.result, hooks)
     if on_event is not None:
         ids = {review.target.id for review in reviews}
         if not was_decided:

@@ -13,7 +13,7 @@ from typing import Any
 
 from .._call.call import AnyToolCall
 from .._call.call_state import DecodedCall, decoded_calls
-from .._call.history import Move, move, was_begun
+from .._call.history import Move, move
 from .._call.outcomes import AwaitingCall, SuspendedCall, outcome_of, suspend
 from .._call.running import end_with, fail, finish, give_up, may_start, start
 from .._context.context import ToolContext
@@ -186,7 +186,7 @@ class CallRun:
             what: What the result claims of a call that was never started.
         """
         call = self._record
-        if not was_begun(call.history):
+        if not call.history.was_started:
             return self._cancellation(f"{what}{reason}", code)
         reason = f"the tool was started before, and did not go on{reason}"
         within = ended_within(call, {})

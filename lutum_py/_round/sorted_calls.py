@@ -23,18 +23,12 @@ from .._call.history import (
     Move,
     Stage,
     move,
-    result_in,
-    settled_by,
-    state_in,
-    was_begun,
-    was_touched,
 )
 from .._call.outcomes import (
     HandledCall,
     RecoverableToolCallIssue,
     RejectedCall,
     SuspendedCall,
-    issue_in,
     outcome_of,
 )
 from .._hooks.registered_hook import HookPlaces
@@ -204,7 +198,7 @@ class RoundState:
     @property
     def issues(self) -> tuple[RecoverableToolCallIssue, ...]:
         """The calls that cannot be used, and why."""
-        return tuple(filter(None, (issue_in(call.history) for call in self.unread.values())))
+        return tuple(filter(None, (call.history.issue for call in self.unread.values())))
 
     @property
     def closed_by(self) -> str | None:
@@ -284,7 +278,7 @@ class RoundState:
         """Close the round, and forget the turn."""
 
         def moves(call: CallRecord) -> Sequence[Move]:
-            return ended_with(call, unfinished(call, was_begun(call.history), _GONE))
+            return ended_with(call, unfinished(call, call.history.was_started, _GONE))
 
         self.end_open("discarded", moves)
 
@@ -300,7 +294,7 @@ class RoundState:
         """End a `with`: forget what is still open, but not in silence if a call was started."""
         if self.closed_by is not None:
             return
-        started = [call for call in self.decoded if was_touched(call.history)]
+        started = [call for call in self.decoded if call.history.was_touched]
         self.discard()
         if started and self.stored is None:
             calls = ", ".join(
@@ -346,7 +340,7 @@ class RoundState:
         """
         call = self.find_decoded(given.id)
         is_same = call is not None and given.metadata == call.metadata
-        if call is None or not is_same or state_in(call.history) not in ("pending", "in_doubt"):
+        if call is None or not is_same or call.history.state not in ("pending", "in_doubt"):
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` {cannot}: it is not pending in this "
                 f"plan. Pending: {[each.id for each in self.lists.pending]}."
@@ -458,12 +452,12 @@ class ListEntry(NamedTuple):
 
 def _entry_of(call: CallRecord) -> ListEntry:
     history = call.history
-    state = state_in(history)
+    state = history.state
     if state == "finished" or not isinstance(call, DecodedCall):
-        return ListEntry(state, 0.0, result_in(history) or issue_in(history))
+        return ListEntry(state, 0.0, history.result or history.issue)
     if state in _AS_CALLS:
         return ListEntry(state, 0.0, call)
-    return ListEntry(state, settled_by(history).at, outcome_of(call, history))
+    return ListEntry(state, history.settled_by.at, outcome_of(call, history))
 
 
 _STATES = get_args(CallRowState)

@@ -24,13 +24,12 @@ from .._call.history import (
     END_OF,
     SPENT,
     STAGES,
+    History,
     Step,
     StepKind,
     hook_key,
-    is_unread,
     iso_time,
     key_of,
-    recorded_in,
     stage_after,
 )
 from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
@@ -161,15 +160,15 @@ def _dump_issue(issue: RecoverableToolCallIssue) -> dict[str, Any]:
 def load_history(
     entries: Sequence[Saved],
     metadata: ToolMetadata,
-    behind: tuple[Step, ...],
+    behind: History | None,
     requested: Callable[[Saved], Any],
-) -> tuple[Step, ...]:
+) -> History:
     """Replay steps of one call.
 
     Args:
         entries: The steps.
         metadata: The call.
-        behind: The steps that they follow.
+        behind: The steps that they follow, if any.
         requested: Reads what a step `requested` holds.
 
     Returns:
@@ -178,15 +177,16 @@ def load_history(
     Raises:
         PlanError: One of them is damaged, or cannot follow the one before.
     """
-    history = behind
+    history = behind or History()
+    since = len(history)
     for saved in entries:
-        history = (*history, _load_step(saved, history, metadata, requested))
-    return history[len(behind) :]
+        history = History((*history, _load_step(saved, history, metadata, requested)))
+    return History(history[since:])
 
 
 def _load_step(
     saved: Saved,
-    history: tuple[Step, ...],
+    history: History,
     metadata: ToolMetadata,
     requested: Callable[[Saved], Any],
 ) -> Step:
@@ -202,7 +202,7 @@ def _load_step(
         raise saved.wrong("verdict", f"{shorten(said)} is none of the known values")
     first = STAGES["new" if by is None else "unreviewed"]
     stage = stage_after(history[-1].led_to, key_of(kind, phase, said)) if history else first
-    if stage is None or (kind == "recorded" and recorded_in(history) is not None):
+    if stage is None or (kind == "recorded" and history.recorded is not None):
         raise saved.wrong(
             "kind", f"{kind!r} cannot follow while a call is {history[-1].stage.status}"
         )
@@ -212,7 +212,7 @@ def _load_step(
         raise saved.wrong("at", f"{shorten(text)} is not a time in ISO 8601")
     if history:
         at = max(history[-1].at, at)  # another machine's clock may be behind
-    if is_unread(history) and kind != "recorded":
+    if history.is_unread and kind != "recorded":
         raise saved.wrong("kind", "a call of no tool ends once")
     detail: Any = None
     if kind == "requested":
