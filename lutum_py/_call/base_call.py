@@ -20,8 +20,10 @@ from time import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from .._transcript.assistant import ToolMetadata
+from .._transcript.result import ToolResult, make_result, rejection
 from ..errors import LifecycleError
 from .history import (
+    CONTINUED,
     DECIDE,
     END_OF,
     HELD,
@@ -39,6 +41,7 @@ from .history import (
     Entry,
     History,
     Move,
+    RejectionSource,
     Said,
     Step,
     again,
@@ -55,9 +58,11 @@ if TYPE_CHECKING:
 
     from .._context.inner import Inner
     from .history import Stage, StepKind
+    from .outcomes import RecoverableToolCallIssue
 
 _SUSPENDED = STAGES["suspended"]
 _RESUMING = STAGES["resuming"]
+_GOES_ON: Final = move("retried", verdict=CONTINUED)
 _NOTHING_YET: Final = History()
 _AT_WORK: Final = (STAGES["running"], STAGES["in_doubt"])
 
@@ -523,6 +528,60 @@ class CallRecord:
             f"{closed_by}, {what}."
         )
 
+    # What was begun elsewhere.
+
+    @property
+    def moves_to_run(self) -> list[Move]:
+        """The steps by which the call runs here, if its run was elsewhere, or was lost sight of."""
+        if self.stage.name == "in_doubt":
+            return [_GOES_ON, move("started")]
+        return [move("started")] if self.stage.may_start else []
+
+    def go_on(self) -> None:
+        """Let a call that was lost sight of go on from what it requested."""
+        self.append_all((_GOES_ON,))
+
+    # What it came to.
+
+    @classmethod
+    def unread(
+        cls,
+        metadata: ToolMetadata,
+        entry: Entry,
+        of: ToolResult | RecoverableToolCallIssue,
+        call_round: CallRound,
+    ) -> CallRecord:
+        """Make a call of no tool, which has ended: it was a final answer, or could not be used."""
+        if isinstance(of, ToolResult):
+            phase, said = "reply", of.status
+        else:
+            phase, said = "decode", "rejected"
+        _, start, input, at, moves = entry
+        ended = ("ended", said, None, None, phase, said, None, None, of)
+        return cls(metadata, (END_OF[said], start, input, at, (*moves, ended)), call_round)
+
+    def known_result(self, history: History | None = None) -> ToolResult | None:
+        """Return the result of the call, whoever made it, as far as the plan has it.
+
+        Args:
+            history: Its history as it was at some moment; by default as it is.
+        """
+        history = self.history if history is None else history
+        state, end = history.state, history.end
+        if state == "rejected" and end is not None:
+            return rejected_result(self.metadata, end.source, end.reason or "")
+        if state == "unusable" and history.issue is not None:
+            return history.issue.result
+        # An after-hook may have seen what the plan was not told.
+        return history.result if history.is_answered else None
+
+    @property
+    def ended_result(self) -> ToolResult:
+        """The result that the call ended with, also where its plan was not told."""
+        end = self.history.settled_by
+        result: ToolResult | None = end.detail
+        return rejection(self.metadata, end.reason or "") if result is None else result
+
     # What was asked and decided.
 
     @property
@@ -534,6 +593,19 @@ class CallRecord:
     def answer_of(self, *, tool: bool) -> Answer | None:
         """Return the decision about what the tool asked, or about what was asked before it ran."""
         return next((each for each in self.answers if each.is_of_tool is tool), None)
+
+    def is_answered(self, digest: str, *, by_gate: bool = False) -> bool:
+        """Whether what asked before the run is decided, about the call as this digest names it.
+
+        Args:
+            digest: Names tool, schema and arguments.
+            by_gate: Whether a gate has to have asked: what a function of the program asks is
+                another question than whether the call may run.
+        """
+        answer = self.answer_of(tool=False)
+        if answer is None or answer.digest != digest:
+            return False
+        return answer.is_of_gate or not by_gate
 
     @property
     def answer_for_tool(self) -> Answer | None:
@@ -556,6 +628,13 @@ class CallRecord:
         asks = [step.detail for step in self.history.this_try if step.kind == "requested"]
         inner: Inner | None = asks[-1].inner(asks) if asks else None
         return inner
+
+
+def rejected_result(metadata: ToolMetadata, source: RejectionSource, reason: str) -> ToolResult:
+    """Return the standard result of a call that was rejected, or cancelled by a decision."""
+    if source == "decision":
+        return make_result(metadata, "null", "cancelled", f"Cancelled: {reason}")
+    return rejection(metadata, reason)
 
 
 _GOES_ON_IN: Final = {

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property, partial
+from time import time
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
 
@@ -301,6 +302,16 @@ StepPhase: TypeAlias = Literal[
     "execution", "gate", "before", "after", "decision", "decode", "reply"
 ]
 
+RejectionSource: TypeAlias = Literal["hook", "gate", "user", "decision"]
+"""Who rejected a call: an execution hook, a gate that blocked it, the user's own code, or whoever
+decided to cancel it while it was suspended."""
+
+_SOURCES: Final[Mapping[StepPhase | None, RejectionSource]] = {
+    "execution": "hook",
+    "gate": "gate",
+    "decision": "decision",
+}
+
 HOOK_PHASES: Final = frozenset({"execution", "gate"})
 """The phases before a run."""
 
@@ -363,6 +374,21 @@ class Step(NamedTuple):
     def as_move(self) -> Move:
         """The step as it is written, as into another history."""
         return (self.kind, key_of(self.kind, self.phase, self.verdict), *self[2:])
+
+    @property
+    def source(self) -> RejectionSource:
+        """What rejected the call, if it ended by this step without a run."""
+        return _SOURCES[self.phase]
+
+    @property
+    def hook_key(self) -> str | None:
+        """The name by which a saved history knows the hook of the step, if it has one."""
+        return hook_key(self.detail)
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the call refused to start by this step."""
+        return self.by == REFUSED_BY
 
 
 class Said(TypedDict, total=False):
@@ -491,6 +517,17 @@ def stage_after(led_to: Any, key: str) -> Stage | None:
     return after
 
 
+VERDICTS: Final[Mapping[StepKind, tuple[str | None, ...]]] = MappingProxyType(
+    {
+        "suspended": (BY_TOOL, None),
+        "decided": ("resume", "edit", "cancel"),
+        "ended": tuple(END_OF),
+        "retried": (SPENT, CONTINUED, None),
+    }
+)
+"""What the verdict of a step may be, by the kind of the step."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallStep:
     """Hold one thing that happened to a call.
@@ -609,6 +646,14 @@ class CallRound:
         """The programs of the provider that made calls of the turn, by the ids of the calls."""
         return {} if self.turn is None else self.turn.callers
 
+    def first_entry(self, by: str | None = None) -> Entry:
+        """Begin the history of calls of the round, now.
+
+        Args:
+            by: The id of the call that requested them, if one did.
+        """
+        return first_entry(time(), by)
+
     def take_in(self, requested: Iterable[Any]) -> None:
         """Keep calls that a call requested."""
         # Into one dict, so that of two threads none drops what the other puts in. Others may do so
@@ -722,6 +767,12 @@ class History(tuple[Step, ...]):
     def stage(self) -> Stage:
         """The stage of the call."""
         return self[-1].stage
+
+    def stage_after(
+        self, kind: StepKind, phase: StepPhase | None, verdict: str | None
+    ) -> Stage | None:
+        """Return the stage that another step leads to, if it may follow."""
+        return stage_after(self[-1].led_to, key_of(kind, phase, verdict))
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -875,6 +926,17 @@ class History(tuple[Step, ...]):
             if self[at].kind == "retried" and self[at].verdict != CONTINUED:
                 return History(self[at:])
         return self
+
+    @property
+    def asked_hooks(self) -> list[Any]:
+        """The execution hooks that reviewed the call in this try, since a person edited it."""
+        found: list[Any] = []
+        for step in reversed(self):
+            if step.kind == "retried" or (step.kind == "decided" and step.verdict == "edit"):
+                break
+            if step.phase == "execution" and step.kind == "reviewed":
+                found.append(step.detail)
+        return found
 
     @property
     def as_entry(self) -> Entry:

@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 
 from .._call.base_call import CallRecord
 from .._call.call_state import DecodedCall
-from .._call.decisions import changed_names
 from .._call.history import History, Step
-from .._call.outcomes import SOURCES
 from .._schema.arguments import InputText
 from .._text.display import BAD, GOOD, WAITING, Entry, Listing, Part
 from .._text.json import compact_json, indented_json, is_object, texts_of_lines
 from .._transcript.assistant import AssistantTurn
 from .._transcript.saved import Saved
+from .decision_records import changed_names
 from .entries import histories_of
 from .events import CallRow, row_of, rows_of
 from .plan_json import histories_in
@@ -82,7 +81,7 @@ def _state_in_words(row: CallRow, history: History) -> tuple[str, str]:
         return str(result.code).replace("_", " "), BAD
     if row.state == "rejected" and end is not None:
         # A gate that blocks has the run end; any other rejection is for the model to read.
-        source = SOURCES[end.phase]
+        source = end.source
         return "blocked by gate" if source == "gate" else f"rejected by {source}", BAD
     if result is not None:
         state = "answer" if end is not None and end.phase == "reply" else row.state

@@ -16,30 +16,17 @@ from inspect import iscoroutine
 from typing import Any, TypeAlias
 
 from .._call.base_call import CallRecord
-from .._call.call import Hooks
-from .._call.call_state import DecodedCall, decoded_calls
-from .._call.deciding import HookGenerator
-from .._call.decisions import EditRecord, edits_of
-from .._call.history import (
-    REFUSED_BY,
-    CallStatus,
-    History,
-)
-from .._call.outcomes import (
-    AwaitingCall,
-    HandledCall,
-    NotEnded,
-    RejectedCall,
-    SuspendedCall,
-    answer_of,
-)
-from .._call.selector import AnySelector
+from .._call.call import AwaitingCall, Hooks, NotEnded, RejectedCall, SuspendedCall
+from .._call.call_state import DecodedCall
+from .._call.drivers import HookGenerator
+from .._call.history import CallStatus, History
+from .._call.outcomes import HandledCall
 from .._hooks.pipeline import AfterSaid, after, was_asked_after, write_said
 from .._hooks.registered_hook import HookPlaces, RegisteredHook, keyed
 from .._text.escaping import escape_unprintable
 from .._text.immutable import with_fields
 from .._text.json import compact_json, cut, shorten
-from .._toolsets.toolset_meta import members_of
+from .._toolsets.toolset_meta import Members, members_of
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import (
     NOT_RUN,
@@ -61,6 +48,7 @@ from ..errors import (
     MisuseError,
     UnresolvedSuspension,
 )
+from .decision_records import EditRecord
 from .sorted_calls import WAITING, RoundState
 
 
@@ -131,18 +119,18 @@ def as_model_reads(
     rewritten = [call for call in calls if call.is_rewritten]
     reported_by: dict[str, str] = {}
     for call in calls if inner else ():
-        within = [*decoded_calls(call.requested_calls())]
+        within = [*DecodedCall.among(call.requested_calls())]
         rewritten += [each for each in within if each.is_rewritten]
         reported_by |= {each.id: call.id for each in within}
     if inner:
         results = labelled(results, calls)
     if rewritten:
-        edits = [edit for call in rewritten for _, edit in edits_of(call)]
+        edits = [edit for call in rewritten for _, edit in EditRecord.of(call)]
         results = with_edit_lines(results, edits, reported_by)
         results = with_final_arguments(results, rewritten)
     members = members_of(toolset)
     if members.caps_results:
-        results = tuple(_capped(each, members.by_name) for each in results)
+        results = tuple(_capped(each, members) for each in results)
     return results
 
 
@@ -150,15 +138,15 @@ def labelled(
     results: tuple[ToolResult, ...], calls: Sequence[DecodedCall]
 ) -> tuple[ToolResult, ...]:
     """Return results with the labels of what they were made of, if calls requested others."""
-    made_of = {call.id: [answer_of(each) for each in call.requested_calls()] for call in calls}
+    made_of = {call.id: [each.known_result() for each in call.requested_calls()] for call in calls}
     return tuple(
         with_inner_labels(each, filter(None, made_of.get(each.id, ()))) for each in results
     )
 
 
-def _capped(result: ToolResult, tools: Mapping[str, AnySelector]) -> ToolResult:
+def _capped(result: ToolResult, members: Members) -> ToolResult:
     """Return a result as the cap of its tool leaves it; a made-up name has no tool, so no cap."""
-    selector = tools.get(result.name)
+    selector = members.by_name.get(result.name)
     cap = None if selector is None else selector.options.result_cap
     return cap.apply(result) if isinstance(cap, ResultCap) else result
 
@@ -377,9 +365,9 @@ def match_results(
 def is_refusal(answer: object, call: CallRecord | None) -> bool:
     """Whether an answer is that with which a call refused to start: the call has it already."""
     end = None if call is None else call.history.end
-    if call is None or end is None or end.by != REFUSED_BY:
+    if call is None or end is None or not end.is_refusal:
         return False
-    return answer_of(call) == answer
+    return call.known_result() == answer
 
 
 def asking_fault(call: CallRecord) -> MissingResult:

@@ -20,12 +20,7 @@ from pydantic import ValidationError
 
 from .._call.base_call import CallRecord
 from .._call.call_state import DecodedCall
-from .._call.history import (
-    CallRound,
-    History,
-    Step,
-    move,
-)
+from .._call.history import CallRound, History, Step, move
 from .._text.json import canonical_json, is_mapping, shorten
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
 from .._transcript.result import ToolResult

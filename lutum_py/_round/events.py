@@ -19,15 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._call.base_call import CallRecord
 from .._call.call_state import DecodedCall
-from .._call.history import (
-    CallRound,
-    CallRowState,
-    CallStep,
-    History,
-    Step,
-    iso_time,
-)
-from .._call.outcomes import answer_of
+from .._call.history import CallRound, CallRowState, CallStep, History, Step, iso_time
 from .._context.suspension import Decision
 from .._text.escaping import escape_unprintable, is_interrupt
 from .._text.json import size_of
@@ -233,7 +225,7 @@ def row_of(
     by, reason = _why_in(history, state)
     if state == "unusable" and issue is not None:
         reason = issue.text
-    result = answer_of(call, history)
+    result = call.known_result(history)
     seen = _History(history, call, outer)
     return CallRow(call.id, call.name, proposed, arguments, state, by, reason, result, seen)
 

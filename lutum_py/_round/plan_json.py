@@ -13,12 +13,7 @@ from time import time
 from typing import Any, Final
 
 from .._call.base_call import CallRecord
-from .._call.history import (
-    Move,
-    iso_time,
-    move,
-)
-from .._call.outcomes import ended_result
+from .._call.history import Move, iso_time, move
 from .._transcript.assistant import AssistantTurn
 from .._transcript.saved import PLAN, Saved, check_key, check_saved, dump_saved, open_saved, seal_of
 from ..errors import PlanError, ToolInputError
@@ -155,7 +150,7 @@ def move_on(state: RoundState, how: str) -> None:
     for call in state.all_calls():
         while call.stage.is_end and _is_untold(call):
             since = len(call.entries)
-            result = call.history.result or ended_result(call)
+            result = call.history.result or call.ended_result
             recorded = move("recorded", verdict=result.status, detail=result)
             call.append_all((recorded,), since)
 

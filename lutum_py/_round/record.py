@@ -8,15 +8,9 @@ is here, so that this one cannot be run as well.
 from __future__ import annotations
 
 from .._call.base_call import CallRecord
-from .._call.call import Hooks
-from .._call.deciding import HookGenerator
-from .._call.history import (
-    CallStatus,
-    History,
-    Move,
-    move,
-)
-from .._call.outcomes import AwaitingCall, NotEnded, SuspendedCall
+from .._call.call import AwaitingCall, Hooks, NotEnded, SuspendedCall
+from .._call.drivers import HookGenerator
+from .._call.history import CallStatus, History, Move, move
 from .._hooks.registered_hook import HookPlaces, RegisteredHook
 from .._text.json import shorten
 from .._transcript.result import ToolResult

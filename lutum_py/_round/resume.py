@@ -16,12 +16,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from .._call.call import HookOutcome, Hooks
+from .._call.call import HookOutcome, Hooks, SuspendedCall
 from .._call.call_state import DecodedCall
-from .._call.deciding import HookGenerator, Review, write_all
+from .._call.deciding import Review
+from .._call.drivers import HookGenerator
 from .._call.history import Move, Step, move
-from .._call.outcomes import SuspendedCall
-from .._call.running import with_files
 from .._context.suspension import Decision, ResumeMode
 from .._hooks.pipeline import review_all
 from .._schema.field_issues import field_issues
@@ -29,7 +28,7 @@ from .._schema.schema_check import schema_faults
 from .._schema.secrets import MASK, Masking
 from .._text.escaping import escape_unprintable
 from .._text.json import canonical_json, compact_json, is_array, is_object, shorten
-from .._transcript.result import ToolResult, make_result
+from .._transcript.result import ToolResult
 from ..errors import MisuseError, ResumeError, ToolOutputError
 from .sorted_calls import RoundState
 
@@ -207,13 +206,10 @@ def _faults(state: RoundState, waiting: SuspendedCall, decision: Decision) -> It
 
 def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, ToolResult]:
     """Read the decision's result as the tool's output, and as its result."""
-    call = waiting.call
-    declared = call.spec.output
+    call = waiting.call._record
     try:
-        output = declared.validate_json(compact_json(decision.result))
-        text = declared.encode(call.name, output)
-        attached, message = with_files(output, text, (), None)
-        return output, make_result(call.metadata, text, "success", message, attached)
+        output = call.spec.output.validate_json(compact_json(decision.result))
+        return output, call.result_of(output)
     except (ValidationError, ToolOutputError) as error:
         found = Masking(call.selector.definition.output_schema or {}).found
         fields = (
@@ -256,7 +252,7 @@ def amend(state: RoundState, decision: Decision, hooks: Hooks) -> HookGenerator[
     state.check_open()
     state.note_hooks(hooks)
     if review.call is call:  # a function ran it, and the edit was taken in with the start
-        write_all([review])
+        Review.write_all([review])
     else:
         number = _take(state, decision, wait, call, review.moves)
         call.take_over(review.call, number)

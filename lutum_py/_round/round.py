@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from time import time
 from typing import TYPE_CHECKING, Any, Final, Generic, Never, NoReturn, final
 
 from typing_extensions import TypeVar
 
-from .._call.call import AnyToolCall
-from .._call.call_state import DecodedCall, decode
-from .._call.deciding import drive_sync
-from .._call.history import CallRound, first_entry
-from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
+from .._call.base_call import CallRecord
+from .._call.call import AnyToolCall, NotEnded
+from .._call.call_state import DecodedCall
+from .._call.drivers import drive_sync
+from .._call.history import CallRound
+from .._call.outcomes import RecoverableToolCallIssue
 from .._schema.schema_reader import names_in
 from .._text.escaping import escape_unprintable, quoted
 from .._text.immutable import settle
@@ -240,7 +240,8 @@ def read_turn(
     found = None if answer is None else answer_calls(turn, answer, redact)
     if found is not None and found.result is not None and len(metadatas) == 1:
         return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
-    first, call_round = first_entry(time()), CallRound()
+    call_round = CallRound()
+    first = call_round.first_entry()
     not_on_offer: NotOnOffer | None = None
     for metadata in metadatas:
         if found is not None and metadata.id in found.ids:
@@ -262,7 +263,9 @@ def read_turn(
             continue
         try:
             calls.append(
-                decode(selector, metadata, redact=redact, entry=first, call_round=call_round)
+                DecodedCall.decode(
+                    selector, metadata, redact=redact, entry=first, call_round=call_round
+                )
             )
         except InvalidArgumentsError as error:
             issues.append(
@@ -279,7 +282,7 @@ def read_turn(
             **{each.id: each for each in answered},
         }
         state.unread = {
-            id: unread_call(asked[id], first, of, call_round) for id, of in ended.items()
+            id: CallRecord.unread(asked[id], first, of, call_round) for id, of in ended.items()
         }
     return NeedsTools(ToolRound(state, value, answered))
 

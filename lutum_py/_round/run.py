@@ -11,11 +11,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from .._call.call import AnyToolCall
-from .._call.call_state import DecodedCall, decoded_calls
+from .._call.call import AnyToolCall, AwaitingCall, SuspendedCall
+from .._call.call_state import DecodedCall
 from .._call.history import Move, move
-from .._call.outcomes import AwaitingCall, SuspendedCall, outcome_of, suspend
-from .._call.running import end_with, fail, finish, give_up, may_start, start
 from .._context.context import ToolContext
 from .._context.inner import ToolRequestedCalls
 from .._context.suspension import SuspendTicket
@@ -66,7 +64,7 @@ class CallRun:
     def __init__(self, call: AnyToolCall, invocation: Invocation | None = None) -> None:
         self.call = call
         self._record: DecodedCall = call._record
-        self.invocation: Invocation = may_start(self._record, None, invocation)
+        self.invocation: Invocation = self._record.may_start(None, invocation)
         self.number: int | None = None
 
     def check_start(self) -> None:
@@ -75,7 +73,7 @@ class CallRun:
         Raises:
             LifecycleError: It was started or has ended already, or waits for a decision.
         """
-        may_start(self._record, None, self.invocation)
+        self._record.may_start(None, self.invocation)
 
     def start(self, context: ToolContext | None = None) -> ToolResult | None:
         """Start the call.
@@ -93,11 +91,11 @@ class CallRun:
                 not fit any more and the call was started before.
         """
         try:
-            _, self.number = start(self._record, None, self.invocation)
+            _, self.number = self._record.start(None, self.invocation)
         except ToolInputError:
             if not self._record.stage.is_end:
                 raise
-            refused: Any = outcome_of(self._record)
+            refused: Any = self._record.outcome()
             result: ToolResult = refused.result
             return result
         if context is not None:
@@ -116,23 +114,23 @@ class CallRun:
 
     def finish(self, output: Any) -> ToolResult:
         """End the run as `call.finish` does."""
-        return finish(self._record, output, self.number)
+        return self._record.finish(output, self.number)
 
     def fail(self, message: str, code: str | None = None) -> ToolResult:
         """End the run as `call.fail` does."""
-        return fail(self._record, message, code, self.number)
+        return self._record.fail(message, code, self.number)
 
     def indeterminate(self, reason: str, code: str | None = None) -> ToolResult:
         """End the run as `call.indeterminate` does."""
-        return give_up(self._record, reason, code, self.number)
+        return self._record.give_up(reason, code, self.number)
 
     def cancel(self, reason: str) -> ToolResult:
         """End the run of a tool that stopped itself, or that only reads."""
-        return end_with(self._record, self._cancellation(reason, Cancelled.code), self.number)
+        return self._record.end_with(self._cancellation(reason, Cancelled.code), self.number)
 
     def suspend(self, ticket: SuspendTicket) -> SuspendedCall:
         """End the run as `call.suspend` does."""
-        return suspend(self._record, ticket, self.number)
+        return self._record.suspend(ticket, self.number)
 
     def request_calls(self, requested: ToolRequestedCalls, toolset: Any) -> AwaitingCall:
         """End the run of a tool that requested other calls.
@@ -216,7 +214,7 @@ class CallRun:
     @property
     def only_reads(self) -> bool:
         """Whether neither the tool nor the tools of the calls that it requested change anything."""
-        every = (self._record, *decoded_calls(self._record.requested_calls()))
+        every = (self._record, *DecodedCall.among(self._record.requested_calls()))
         return all(each.spec.definition.only_reads for each in every)
 
     def _cancellation(self, reason: str, code: str) -> ToolResult:

@@ -1,8 +1,8 @@
 """What a round and its plans share: `RoundState`, which sorts its calls by what is to be done.
 
-Where a call stands is read from its history (`state_in`). A plan holds nothing but its round, so
-all plans of a round show the same. What was read is kept while no history has grown: histories only
-grow, so the sum of their lengths says so.
+Where a call stands is read from its history (`history.state`). A plan holds nothing but its round,
+so all plans of a round show the same. What was read is kept while no history has grown: histories
+only grow, so the sum of their lengths says so.
 """
 
 from __future__ import annotations
@@ -14,23 +14,10 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, get_args
 
 from .._call.base_call import CallRecord
-from .._call.call import AnyToolCall
-from .._call.call_state import DecodedCall, decoded_calls
-from .._call.history import (
-    ASKING,
-    CallRound,
-    CallRowState,
-    Move,
-    Stage,
-    move,
-)
-from .._call.outcomes import (
-    HandledCall,
-    RecoverableToolCallIssue,
-    RejectedCall,
-    SuspendedCall,
-    outcome_of,
-)
+from .._call.call import AnyToolCall, RejectedCall, SuspendedCall
+from .._call.call_state import DecodedCall
+from .._call.history import CallRound, CallRowState, Move, Stage, move
+from .._call.outcomes import HandledCall, RecoverableToolCallIssue
 from .._hooks.registered_hook import HookPlaces
 from .._schema.capabilities import Place, ResourceAccess, beside, place_of
 from .._text.escaping import escape_unprintable
@@ -172,7 +159,7 @@ class RoundState:
         if listed is not None and listed[0] == length:
             return listed[1]
         # Nearly all calls of nearly all rounds are pending, or have just been run: that shows in
-        # their last entry. What else `state_in` asks is asked if any call differs.
+        # their last entry. What else `history.state` asks is asked if any call differs.
         for call in calls:
             number = len(call.entries) - 1
             led_to, start, _, _, moves = call.entries[number]
@@ -314,7 +301,7 @@ class RoundState:
     def decoded(self) -> tuple[DecodedCall, ...]:
         """The calls that could be read, those that others requested after those of the turn."""
         inner = self.call_round.inner
-        return (*self.calls, *decoded_calls([*inner.values()])) if inner else self.calls
+        return (*self.calls, *DecodedCall.among([*inner.values()])) if inner else self.calls
 
     def shown(self, calls: tuple[DecodedCall, ...]) -> tuple[AnyToolCall, ...]:
         """Return calls as users see them."""
@@ -388,7 +375,7 @@ def _end(call: CallRecord, moves: Callable[[CallRecord], Sequence[Move]]) -> Non
     # it grew meanwhile: it may have requested some.
     while True:
         since = len(call.entries)
-        for step in call.history if call.round.inner or call.stage is ASKING else ():
+        for step in call.history if call.round.inner or call.stage.name == "awaiting" else ():
             if step.kind == "requested":
                 for inner in step.detail.calls:
                     _end(inner, moves)
@@ -457,7 +444,7 @@ def _entry_of(call: CallRecord) -> ListEntry:
         return ListEntry(state, 0.0, history.result or history.issue)
     if state in _AS_CALLS:
         return ListEntry(state, 0.0, call)
-    return ListEntry(state, history.settled_by.at, outcome_of(call, history))
+    return ListEntry(state, history.settled_by.at, call.outcome(history))
 
 
 _STATES = get_args(CallRowState)
@@ -539,7 +526,7 @@ def _inner_first(call: DecodedCall) -> Iterator[DecodedCall]:
     """Yield a call after those that it requested, so that none of these waits for it."""
     for step in call.history:
         if step.kind == "requested":
-            for inner in decoded_calls(step.detail.calls):
+            for inner in DecodedCall.among(step.detail.calls):
                 yield from _inner_first(inner)
     yield call
 

@@ -1,7 +1,7 @@
 """The stored form of one step, written and read by one table.
 
 It says in which phases a step may be written, what it may say then, and what it holds. A step that
-the table of `_call.lifecycle` lacks is refused as well, so a text cannot say what could not
+the table of `_call.history` lacks is refused as well, so a text cannot say what could not
 have happened. What belongs to the kind is under one name:
 
     {"kind": "suspended", "at": "2026-01-01T12:00:00.000000+00:00", "by": "guard", "phase": "gate",
@@ -18,21 +18,8 @@ from typing import Any, Final, NamedTuple, get_args
 
 from .._call.base_call import CallRecord
 from .._call.decisions import DecisionKind
-from .._call.history import (
-    BY_TOOL,
-    CONTINUED,
-    END_OF,
-    SPENT,
-    STAGES,
-    History,
-    Step,
-    StepKind,
-    hook_key,
-    iso_time,
-    key_of,
-    stage_after,
-)
-from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
+from .._call.history import STAGES, VERDICTS, History, Step, StepKind, iso_time
+from .._call.outcomes import IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
 from .._schema.arguments import NOTHING, InputText, at_path, encoded
 from .._text.json import is_array, is_object, shorten
@@ -62,9 +49,10 @@ class _Row(NamedTuple):
 
 
 _DECIDING: Final = ("execution", "gate")
-_ASKERS: Final = (BY_TOOL, None)
-_ANSWERS: Final = ("resume", "edit", "cancel")
-_ENDS: Final = tuple(END_OF)
+_SETTLING: Final = (*_DECIDING, "decision")
+_ASKERS: Final = VERDICTS["suspended"]
+_ANSWERS: Final = VERDICTS["decided"]
+_ENDS: Final = VERDICTS["ended"]
 _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
     "proposed": {None: _Row(holds="arguments")},
     "reviewed": {
@@ -79,7 +67,7 @@ _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
     "abandoned": {None: _Row()},
     "ended": {
         **dict.fromkeys(
-            (*_DECIDING, "decision"),
+            _SETTLING,
             _Row(("success", "rejected", "cancelled"), "result", ("success",)),
         ),
         "decode": _Row(_ENDS, "issue", _ENDS),
@@ -89,7 +77,7 @@ _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
     "recorded": {None: _Row((*_ENDS, "suspended"), "result", _ENDS)},
     "late": {None: _Row((*_ENDS, "suspended", "requested"), "result", _ENDS)},
     "moved": {None: _Row()},
-    "retried": {None: _Row((SPENT, CONTINUED, None))},
+    "retried": {None: _Row(VERDICTS["retried"])},
     "requested": {None: _Row(holds="requested")},
 }
 """By kind and phase what a step is like in a text."""
@@ -126,9 +114,9 @@ def dump_step(step: Step) -> dict[str, Any]:
     elif step.phase == "after":
         data["key"], detail = detail
     elif step.kind == "reviewed":
-        if (key := hook_key(detail)) is not None:
+        if (key := step.hook_key) is not None:
             data["hook"] = key
-    elif step.kind == "ended" and step.phase in SOURCES and detail is not None:
+    elif step.kind == "ended" and step.phase in _SETTLING and detail is not None:
         _, detail = detail  # the output, which is made of the result again
     elif step.kind == "requested":
         return data
@@ -201,7 +189,7 @@ def _load_step(
     if row.says is not None and said not in row.says:
         raise saved.wrong("verdict", f"{shorten(said)} is none of the known values")
     first = STAGES["new" if by is None else "unreviewed"]
-    stage = stage_after(history[-1].led_to, key_of(kind, phase, said)) if history else first
+    stage = history.stage_after(kind, phase, said) if history else first
     if stage is None or (kind == "recorded" and history.recorded is not None):
         raise saved.wrong(
             "kind", f"{kind!r} cannot follow while a call is {history[-1].stage.status}"
@@ -228,7 +216,7 @@ def _load_step(
         detail = key if phase == "before" else (key, detail)
     elif kind == "reviewed":
         detail = saved.get("hook", str, None)
-    elif kind == "ended" and phase in SOURCES:
+    elif kind == "ended" and phase in _SETTLING:
         detail = (None, detail) if said == "success" else None
     led_to: Any = detail if kind == "requested" else stage
     if history and stage is history[-1].stage:

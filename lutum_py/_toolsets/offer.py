@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from .._call.outcomes import RecoverableToolCallIssue
 from .._call.selector import AnySelector, Selector
@@ -29,7 +29,6 @@ from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:
     from .._text.bm25 import Bm25
-    from .toolset_meta import Members
 
 Descriptions: TypeAlias = "Iterable[tuple[AnySelector | str, str]] | Mapping[Any, str]"
 """Descriptions for one turn, as pairs or as a mapping; the last one of a tool counts."""
@@ -182,6 +181,33 @@ Available: TypeAlias = (
 """What may say which tools are offered; None stands for those that are on."""
 
 
+class Tools(Protocol):
+    """What an offer is made of: the tools of a toolset, see `toolset_meta.Members`."""
+
+    @property
+    def selectors(self) -> tuple[Selector, ...]:
+        """The tools of all paths, in the order of declaration."""
+        ...
+
+    @property
+    def by_name(self) -> Mapping[str, Selector]:
+        """The tools by their names on the wire."""
+        ...
+
+    @property
+    def offer(self) -> Offer:
+        """What the toolset offers."""
+        ...
+
+    def find(self, named: AnySelector | str, /) -> tuple[Selector, ...]:
+        """Find every member that a selector or wire name stands for."""
+        ...
+
+    def find_all(self, named: AnySelector | str | type, /) -> tuple[Selector, ...]:
+        """Do as `find` does; for a toolset, find every member that its tools stand for."""
+        ...
+
+
 class Offer:
     """Work out what a toolset offers; the usual answers are kept.
 
@@ -193,7 +219,7 @@ class Offer:
         index: What the deferred tools are found by, once somebody looked.
     """
 
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: Tools) -> None:
         # Worked out when the toolset is first used, and kept: a turn asks for `default` each time.
         selectors = members.selectors
         on = tuple(selector for selector in selectors if not selector.is_off)
@@ -351,7 +377,7 @@ class NotOnOffer:
 
     def __init__(
         self,
-        members: Members,
+        members: Tools,
         offered: OfferedTools,
         names: Iterable[str],
         dialect: str | None = None,
