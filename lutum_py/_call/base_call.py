@@ -19,9 +19,10 @@ from __future__ import annotations
 from time import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from .._text.json import sendable
 from .._transcript.assistant import ToolMetadata
-from .._transcript.result import ToolResult, make_result, rejection
-from ..errors import LifecycleError
+from .._transcript.result import ResultStatus, ToolResult, failure, make_result, rejection
+from ..errors import LifecycleError, MisuseError
 from .history import (
     CONTINUED,
     DECIDE,
@@ -574,6 +575,26 @@ class CallRecord:
             return history.issue.result
         # An after-hook may have seen what the plan was not told.
         return history.result if history.is_answered else None
+
+    def unfinished(self, was_started: bool, reason: str, more: str = "") -> ToolResult:
+        """Make the honest result of a call that was given up: nobody knows more of it than this.
+
+        Raises:
+            MisuseError: The reason is not text.
+        """
+        MisuseError.check("abort", "reason", "a text", reason, str, "The model reads it.")
+        if was_started:
+            why = f"the tool was started, and nobody knows what it did. {reason}{more}"
+            return self.unknown_outcome(why)
+        return make_result(self.metadata, "null", "cancelled", sendable(f"Not executed: {reason}"))
+
+    def unknown_outcome(self, reason: str, code: str | None = None) -> ToolResult:
+        """Make the result of a call that was started, and of which nobody knows what it did."""
+        return self.failure("indeterminate", f"Outcome unknown: {sendable(reason)}", code)
+
+    def failure(self, status: ResultStatus, text: str, code: str | None) -> ToolResult:
+        """Make a result without an output; a code stands before the text in brackets."""
+        return failure(self.metadata, status, text, code)
 
     @property
     def ended_result(self) -> ToolResult:

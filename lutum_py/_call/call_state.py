@@ -16,7 +16,7 @@ from .._schema.output import Output
 from .._text.escaping import escape_unprintable, words_of
 from .._text.json import compact_json, cut, sendable, shorten
 from .._transcript.assistant import ToolMetadata
-from .._transcript.result import ToolResult, failure, make_result, unknown_outcome
+from .._transcript.result import ToolResult, make_result
 from ..errors import MisuseError, TimedOut, ToolInputError, ToolOutputError
 from .base_call import CallRecord
 from .call_input import MADE_LATER, CallInput, read_input
@@ -330,13 +330,13 @@ class DecodedCall(CallInput):
         if code is not None:
             self.check_text("code", code)
             code = sendable(code)
-        return self.end_with(failure(self.metadata, "error", message, code), run)
+        return self.end_with(self.failure("error", message, code), run)
 
     def give_up(self, reason: str, code: str | None, run: int | None = None) -> ToolResult:
         self.check_text("reason", reason)
         if code is not None:
             self.check_text("code", code)
-        return self.end_with(unknown_outcome(self.metadata, reason, code), run)
+        return self.end_with(self.unknown_outcome(reason, code), run)
 
     def check_text(self, what: str, value: object) -> None:
         if not isinstance(value, str):

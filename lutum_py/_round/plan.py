@@ -58,7 +58,7 @@ from .events import (
     tell_resumed,
 )
 from .inner import is_unshown, settle_within, show_outcome
-from .sorted_calls import RoundState, ended_with, unfinished
+from .sorted_calls import RoundState, ended_with
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
@@ -727,7 +727,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
             result = ends.get(call.id)
             if result is None:  # one that a call requested, which did not wait for this result
                 why = f"the round was {how}."
-                result = unfinished(call, call.history.was_started, why)
+                result = call.unfinished(call.history.was_started, why)
             return [*call.changes_unstarted(), *ended_with(call, result)]
 
         self._state.end_open(how, moves)
@@ -796,8 +796,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
 
         def moves(call: CallRecord) -> list[Move]:
             was_started = call.history.was_started or call.metadata in left
-            result = known.get(call.id) or unfinished(
-                call, was_started, reason, ended_within(call, known | _answers(call))
+            result = known.get(call.id) or call.unfinished(
+                was_started, reason, ended_within(call, known | _answers(call))
             )
             return ended_with(call, result)
 
@@ -807,7 +807,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
             result = call.known_result() or known.get(call.id)
             if result is None and call.history.was_started:  # it has ended, and nobody recorded it
                 more = ended_within(call, known | _answers(call))
-                result = unfinished(call, True, reason, more)
+                result = call.unfinished(True, reason, more)
             if result is not None:
                 ends[call.id] = result
         ended = tuple([ends.get(each.id, each) for each in found])
@@ -842,7 +842,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
             within = {each.id: each for each in results if each.id in inner}
             finished = [each for each in results if each.id not in inner]
         filled = {
-            call.id: unfinished(call, call.id in started, reason, ended_within(call, within))
+            call.id: call.unfinished(call.id in started, reason, ended_within(call, within))
             for call in given_up
         }
         return results_of(self._state, finished, unfinished=filled)

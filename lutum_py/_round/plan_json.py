@@ -15,7 +15,7 @@ from typing import Any, Final
 from .._call.base_call import CallRecord
 from .._call.history import Move, iso_time, move
 from .._transcript.assistant import AssistantTurn
-from .._transcript.saved import PLAN, Saved, check_key, check_saved, dump_saved, open_saved, seal_of
+from .._transcript.saved import PLAN, Saved, check_key
 from ..errors import PlanError, ToolInputError
 from .entries import dump_steps, plain, read_histories, read_round, round_record
 from .sorted_calls import Order, RoundState
@@ -67,8 +67,7 @@ def dump_plan(
         raise PlanError(f"An input of the plan cannot be saved: {error}") from error
     if key is None and not is_keyed:
         check_bytes(data["entries"])
-    data["seal"] = seal_of(data, key)._asdict()
-    return dump_saved(data, PlanError, "The plan")
+    return PLAN.dump_sealed(data, key)
 
 
 def _steps(call: CallRecord, now: float) -> list[dict[str, Any]]:
@@ -206,9 +205,7 @@ def load_plan(
             bound to something else, or made for tools that are not there any more or have another
             schema.
     """
-    check_key(key, binding)
-    saved = open_saved(text, PLAN)
-    check_saved(saved, key, binding)
+    saved = PLAN.open_sealed(text, key, binding)
     check_words(saved, _WORDS)
     entries = [*saved.each("entries")]
     state = read_round(toolset, saved.inner("round"), entries)

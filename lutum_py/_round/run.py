@@ -18,7 +18,7 @@ from .._context.context import ToolContext
 from .._context.inner import ToolRequestedCalls
 from .._context.suspension import SuspendTicket
 from .._schema.invocation import Invocation
-from .._transcript.result import ToolResult, failure, unknown_outcome
+from .._transcript.result import ToolResult
 from ..errors import Cancelled, LifecycleError, TimedOut, ToolInputError
 from .ending import ended_within
 from .inner import asking_call
@@ -165,7 +165,7 @@ class CallRun:
         if self.number is not None and self._record.is_in_run(self.number):
             with suppress(LifecycleError):  # it ended just now
                 return self.cut_off(reason, Cancelled.code)
-        return unknown_outcome(self.call.metadata, _doubt(reason), "cancelled")
+        return self._record.unknown_outcome(_doubt(reason), "cancelled")
 
     # If it never starts.
 
@@ -190,7 +190,7 @@ class CallRun:
         within = ended_within(call, {})
         if self.only_reads:
             return self._cancellation(f"{reason}{within}", code)
-        return unknown_outcome(call.metadata, f"{_doubt(reason)}{within}", code)
+        return call.unknown_outcome(f"{_doubt(reason)}{within}", code)
 
     def end_unstarted(
         self, reason: str, code: str = Cancelled.code, what: str = "not executed"
@@ -218,7 +218,7 @@ class CallRun:
         return all(each.spec.definition.only_reads for each in every)
 
     def _cancellation(self, reason: str, code: str) -> ToolResult:
-        return failure(self.call.metadata, "cancelled", f"Cancelled: {reason}", code)
+        return self._record.failure("cancelled", f"Cancelled: {reason}", code)
 
 
 def _doubt(reason: str) -> str:

@@ -21,9 +21,8 @@ from .._call.outcomes import HandledCall, RecoverableToolCallIssue
 from .._hooks.registered_hook import HookPlaces
 from .._schema.capabilities import Place, ResourceAccess, beside, place_of
 from .._text.escaping import escape_unprintable
-from .._text.json import sendable
 from .._transcript.assistant import AssistantTurn
-from .._transcript.result import ToolResult, make_result, unknown_outcome
+from .._transcript.result import ToolResult
 from .._transcript.transcript import Transcript, items_of
 from ..errors import LifecycleError, MisuseError, RoundClosedError
 
@@ -265,7 +264,7 @@ class RoundState:
         """Close the round, and forget the turn."""
 
         def moves(call: CallRecord) -> Sequence[Move]:
-            return ended_with(call, unfinished(call, call.history.was_started, _GONE))
+            return ended_with(call, call.unfinished(call.history.was_started, _GONE))
 
         self.end_open("discarded", moves)
 
@@ -385,19 +384,6 @@ def _end(call: CallRecord, moves: Callable[[CallRecord], Sequence[Move]]) -> Non
 
 WAITING: Final = ("suspended", "awaiting")
 """The stages of calls that were not let go on: they can only be given up."""
-
-
-def unfinished(call: CallRecord, was_started: bool, reason: str, more: str = "") -> ToolResult:
-    """Make the honest result of a call that was given up: nobody knows more of it than this.
-
-    Raises:
-        MisuseError: The reason is not text.
-    """
-    MisuseError.check("abort", "reason", "a text", reason, str, "The model reads it.")
-    if was_started:
-        why = f"the tool was started, and nobody knows what it did. {reason}{more}"
-        return unknown_outcome(call.metadata, why)
-    return make_result(call.metadata, "null", "cancelled", sendable(f"Not executed: {reason}"))
 
 
 def ended_with(call: CallRecord, result: ToolResult) -> list[Move]:
