@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .._context.suspension import SuspendTicket
     from .._schema.capabilities import ResourceAccess
     from .._schema.invocation import Invocation
-    from .._transcript.message import Attachment, Labels
+    from .._transcript.message import Attachment
     from .base_call import Reviewing
     from .call import AnyToolCall, RejectedCall, SuspendedCall
     from .reply import ReplyStatus
@@ -245,7 +245,6 @@ class DecodedCall(CallInput):
         attachments: Iterable[Attachment] = (),
     ) -> ToolResult:
         """Return the result that an output makes."""
-        code = labels = None
         reply = reply_in(output)
         if reply is not None:
             if reply.status != "success":
@@ -255,21 +254,22 @@ class DecodedCall(CallInput):
                 )
             output, message = reply.output, message or reply.model_message
             attachments = attachments or reply.attachments
-            code, labels = reply.code, reply.labels
         if message is not None:
             self.check_text("message", message)
-        return self._encoded(output, "success", message, attachments, code, labels)
+        return self._encoded(output, message, attachments, reply)
 
     def _encoded(
         self,
         output: Any,
-        status: ReplyStatus,
         message: str | None,
         attachments: Iterable[Attachment],
-        code: str | None,
-        labels: Labels | None,
+        reply: Reply[Any] | None,
     ) -> ToolResult:
-        """Return the result of an output, and of what is said beside it."""
+        """Return the result of an output, and of what is said beside it, if it came as a reply."""
+        status: ReplyStatus = "success"
+        code = labels = None
+        if reply is not None:
+            status, code, labels = reply.status, reply.code, reply.labels
         metadata = self.metadata
         if metadata.name != self.selector.name:
             raise self._of_another_tool()
@@ -311,9 +311,7 @@ class DecodedCall(CallInput):
     def finish(self, output: Any, run: int | None = None) -> ToolResult:
         if isinstance(output, REPLY):
             reply: Reply[Any] = output
-            if reply.status == "success":
-                return self.end_with(self.result_of(reply), run)
-            said = (reply.status, reply.model_message, reply.attachments, reply.code, reply.labels)
+            said = reply.model_message, reply.attachments, reply
             return self.end_with(self._encoded(reply.output, *said), run)
         # Every run comes here: what `_encoded` does if nothing is said beside the output.
         metadata = self.metadata

@@ -205,7 +205,6 @@ class Review:
         verdict: DecisionKind | None,
         reason: str | None = None,
         detail: Any = None,
-        text: InputText | None = None,
     ) -> None:
         """Keep what one hook said, and log it if that is wanted.
 
@@ -215,14 +214,13 @@ class Review:
             verdict: What it decided; None if it let the call pass.
             reason: Why.
             detail: The hook.
-            text: The text of the input that the call goes on with, if the hook gave another.
         """
         # As `move` makes it, which costs as much as the hook.
         self.moves.append(
             ("reviewed", "reviewed", time(), hook, phase, verdict, reason, None, detail)
         )
         if verdict is not None and LOGGER.isEnabledFor(logging.INFO):
-            log(self.call, verdict, reason, text)
+            log(self.call, verdict, reason)
 
     def draft(self) -> DecodedCall:
         """Make a draft for a function that reviews a call: what is done to it is not the call's."""
@@ -530,8 +528,12 @@ class Review:
         else:
             self._check_free(hook, "returned")
         self.call.restore_input()
-        self.note(hook, phase, "run_normally", detail=function, text=text)
+        at, verdict = time(), "run_normally"
+        said = move("reviewed", at=at, by=hook, phase=phase, verdict=verdict, detail=function)
+        self.moves.append(said)
         self.replace_input(value, text, hook, phase)
+        if LOGGER.isEnabledFor(logging.INFO):
+            log(self.call, verdict, None)
 
     def take_changes(self, hook: str | None = None) -> None:
         """Take what hooks or rules did to the input in place; it is looked for once a call.
@@ -696,9 +698,7 @@ def with_arguments(
     return RunNormally(given)
 
 
-def log(
-    call: DecodedCall, decision: str, reason: str | None, text: InputText | None = None
-) -> None:
+def log(call: DecodedCall, decision: str, reason: str | None) -> None:
     """Log a decision at INFO, which is on.
 
     The record has the attributes `tool_name`, `tool_call_id` and `decision`, and
@@ -711,7 +711,7 @@ def log(
         "decision": decision,
     }
     if decision == "run_normally":
-        shown = call.spec.shown_json(call.described if text is None else text)
+        shown = call.spec.shown_json(call.described)
         extra["effective_input_json"] = escape_unprintable_json(shown)
     else:
         extra["reason"] = None if reason is None else escape_unprintable(reason)
