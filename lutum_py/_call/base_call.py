@@ -24,6 +24,7 @@ from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ResultStatus, ToolResult, failure, make_result, rejection
 from ..errors import LifecycleError, MisuseError
 from .history import (
+    ANSWERED,
     CONTINUED,
     DECIDE,
     END_OF,
@@ -568,13 +569,14 @@ class CallRecord:
             history: Its history as it was at some moment; by default as it is.
         """
         history = self.history if history is None else history
-        state, end = history.state, history.end
-        if state == "rejected" and end is not None:
+        state = history.state
+        if state == "rejected":
+            end = history.settled_by
             return rejected_result(self.metadata, end.source, end.reason or "")
         if state == "unusable" and history.issue is not None:
             return history.issue.result
         # An after-hook may have seen what the plan was not told.
-        return history.result if history.is_answered else None
+        return history.result if state in ANSWERED else None
 
     def unfinished(self, was_started: bool, reason: str, more: str = "") -> ToolResult:
         """Make the honest result of a call that was given up: nobody knows more of it than this.

@@ -72,7 +72,7 @@ class CallInput(CallRecord):
         # Of an unpickled call, the first entry is the whole history.
         if held[0] == 0 and held[2] is not None and not self.is_rewritten:
             return held[2]
-        read = read_input(self.spec, self.selector.name, self.metadata)[0]
+        read = read_input(self.spec, self.selector.name, self.metadata)
         return self.spec.arguments.proposed(self.metadata.arguments, read)
 
     def current(self) -> Held:
@@ -100,7 +100,7 @@ class CallInput(CallRecord):
     def _made_of(self, text: InputText | None) -> Any:
         if text is None:
             # Nothing was ever changed, and the model's text always reads the same.
-            return read_input(self.spec, self.selector.name, self.metadata)[0]
+            return read_input(self.spec, self.selector.name, self.metadata)
         return self.spec.read_again(text) if text.kept is NOTHING else copied(text.kept)
 
     @property
@@ -460,15 +460,28 @@ class CallInput(CallRecord):
 _TOO_MUCH = (OSError, OverflowError, RecursionError)
 
 
-def read_input(
-    spec: AnySpec, tool: str, metadata: ToolMetadata, redact: bool = False
+def read_input(spec: AnySpec, tool: str, metadata: ToolMetadata) -> Any:
+    """Read an input once more from what the model sent.
+
+    Raises:
+        InvalidArgumentsError: The arguments do not fit any more.
+    """
+    try:
+        return spec.validate_json(metadata.arguments)
+    except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
+        return coerced_input(spec, tool, metadata, error)[0]
+
+
+def coerced_input(
+    spec: AnySpec, tool: str, metadata: ToolMetadata, error: Exception, redact: bool = False
 ) -> tuple[Any, tuple[str, ...], str]:
-    """Read an input from what the model sent.
+    """Coerce arguments that could not be read as they came.
 
     Args:
         spec: The tool.
         tool: Its wire name.
         metadata: What the model sent.
+        error: What reading them raised.
         redact: Hide the values that came, and a validator's own words, in an error.
 
     Returns:
@@ -478,14 +491,10 @@ def read_input(
         InvalidArgumentsError: The arguments do not fit; the error names every failing field.
     """
     try:
-        return spec.validate_json(metadata.arguments), (), metadata.arguments
-    except ValidationError as error:
-        return _coerced(spec, tool, metadata, error, redact)
-    except _TOO_MUCH as error:
-        raise _unreadable(spec, tool, metadata, error, redact) from None
-    except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
-        from .._transcript.assistant import ToolMetadata
-
+        if isinstance(error, ValidationError):
+            return _coerced(spec, tool, metadata, error, redact)
+        if isinstance(error, _TOO_MUCH):
+            raise _unreadable(spec, tool, metadata, error, redact) from None
         if not isinstance(metadata, ToolMetadata):
             raise MisuseError(
                 f"A call is decoded from its ToolMetadata, not from {shorten(metadata)}. Make "
@@ -499,6 +508,8 @@ def read_input(
             "validator.",
             tool=tool,
         ) from (None if redact else error)
+    finally:
+        del error  # else a cycle: see `Arguments.coerce`
 
 
 def _coerced(

@@ -19,7 +19,7 @@ from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult, make_result
 from ..errors import MisuseError, TimedOut, ToolInputError, ToolOutputError
 from .base_call import CallRecord
-from .call_input import MADE_LATER, CallInput, read_input
+from .call_input import MADE_LATER, CallInput, coerced_input
 from .history import (
     BY_TOOL,
     HOOK_PHASES,
@@ -116,7 +116,12 @@ class DecodedCall(CallInput):
             InvalidArgumentsError: The arguments do not fit; the error names every failing field.
         """
         spec = selector.spec
-        value, coerced, read = read_input(spec, selector.name, metadata, redact)
+        coerced: tuple[str, ...] = ()
+        try:
+            value = spec.validate_json(metadata.arguments)
+            read = metadata.arguments
+        except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
+            value, coerced, read = coerced_input(spec, selector.name, metadata, error, redact)
         # Filled here and not by an `__init__`: this is done for every call of every turn, and what
         # an `__init__` would check was just made.
         made: DecodedCall = _new(cls)

@@ -387,10 +387,10 @@ class Review:
             HookError: A condition raised, or gave something else than True or False.
         """
         call = self.call
-        asked = Reviewer(REQUESTED_BY, call)
         for condition in call.selector.approval:
             needed = True
             if condition is not True:
+                asked = Reviewer(REQUESTED_BY, call)
                 needed = yield from asked.ask(condition, call.input_for_gate())
                 if not isinstance(needed, bool):
                     raise asked.not_a_decision(needed, "True or False")

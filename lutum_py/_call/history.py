@@ -743,7 +743,7 @@ CallRowState: TypeAlias = Literal[
     "unreviewed",
 ]
 
-_ANSWERED: Final = ("finished", "handled", "rejected", "unusable")
+ANSWERED: Final = ("finished", "handled", "rejected", "unusable")
 
 _ELSEWHERE: Final = STAGES["elsewhere"]
 _OF_DOUBT: Final = ("started", "abandoned", "retried", "decided")
@@ -875,7 +875,7 @@ class History(tuple[Step, ...]):
     @property
     def is_answered(self) -> bool:
         """Whether the plan has the result of the call."""
-        return self.state in _ANSWERED
+        return self.state in ANSWERED
 
     @property
     def result(self) -> ToolResult | None:
