@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
@@ -464,9 +465,8 @@ class DecodedCall(CallInput):
             if number is not None:
                 if changed is not None:
                     self.hold_changed(number, *changed[1:])
-                from .call import SuspendedCall
-
-                return SuspendedCall(self.call, ticket, digest, verdict is not None)
+                suspended_call = outcome_types()[1]
+                return suspended_call(self.call, ticket, digest, verdict is not None)
 
     def handled(self, output: Any, result: ToolResult, by: str | None) -> HandledCall[Any, Any]:
         """Return the call as one that got its result without being run."""
@@ -485,17 +485,14 @@ class DecodedCall(CallInput):
         """
         history = self.history if history is None else history
         wait = history.wait
+        rejected_call, suspended_call = outcome_types()
         if wait is not None:
-            from .call import SuspendedCall
-
             was_started = wait.verdict == BY_TOOL
-            return SuspendedCall(self.call, wait.detail, wait.digest or "", was_started, wait.by)
+            return suspended_call(self.call, wait.detail, wait.digest or "", was_started, wait.by)
         end = history.end
         assert end is not None
         if end.verdict != "success":
-            from .call import RejectedCall
-
-            return RejectedCall(self.metadata, self.call, end.reason or "", end.source, end.by)
+            return rejected_call(self.metadata, self.call, end.reason or "", end.source, end.by)
         # A function in place of hooks may have run the tool itself.
         detail = end.detail
         output, result = (detail.output, detail) if isinstance(detail, ToolResult) else detail
@@ -514,6 +511,16 @@ class DecodedCall(CallInput):
         call_round = self.round if is_on_record else self.round.copy_as(PICKLED)
         rest = (self.coerced, text, call_round)
         return (_rebuild, (self.selector, self.metadata, given, steps, rest))
+
+
+# Kept, and not imported anew for each outcome, which takes longer than to make it. `call` imports
+# this file, since a call holds its record.
+@cache
+def outcome_types() -> tuple[type[RejectedCall], type[SuspendedCall]]:
+    """Load the classes of the outcomes that hold the call as users see it."""
+    from .call import RejectedCall, SuspendedCall
+
+    return RejectedCall, SuspendedCall
 
 
 _new = object.__new__

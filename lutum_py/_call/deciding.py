@@ -15,7 +15,7 @@ from .._text.escaping import escape_unprintable, escape_unprintable_json, words_
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import HookError, LifecycleError, MisuseError
-from .call_state import DecodedCall, record_of
+from .call_state import DecodedCall, outcome_types, record_of
 from .decisions import Complete, DecisionKind, Reject, RunNormally
 from .drivers import HookGenerator
 from .history import (
@@ -303,8 +303,7 @@ class Review:
         Raises:
             HookError: It raised, or gave something that is not a decision.
         """
-        from .call import RejectedCall, SuspendedCall
-
+        rejected_call, suspended_call = outcome_types()
         function = getattr(hooks, "hook_tool_call", hooks)
         toolset = getattr(function, "__self__", None)
         if getattr(function, "__name__", None) == "HookSet" and isinstance(toolset, type):
@@ -338,13 +337,13 @@ class Review:
         by: str = getattr(given, "by", None) or hook
         if isinstance(answer, HandledCall) and answer.metadata == call.metadata:
             verdict = Verdict("complete", by, phase, detail=asked.output_and_result(given))
-        elif isinstance(answer, RejectedCall) and answer.metadata == call.metadata:
+        elif isinstance(answer, rejected_call) and answer.metadata == call.metadata:
             reason = asked.checked_reason(answer.reason)
             # `call.reject()` cannot know who says it; a hook set after the function has said so.
             is_gate = answer.source == "gate"
             said: DecisionKind = "block" if is_gate else "reject"
             verdict = Verdict(said, by, "gate" if is_gate else phase, reason)
-        elif isinstance(answer, SuspendedCall) and answer.call.metadata == call.metadata:
+        elif isinstance(answer, suspended_call) and answer.call.metadata == call.metadata:
             verdict = Verdict("suspend", by, phase, answer.ticket.action, answer.ticket)
         else:
             wanted = "the call itself, call.handled(...), call.reject(...) or call.suspend(...)"
@@ -362,16 +361,15 @@ class Review:
         Raises:
             HookError: It answered something else.
         """
-        from .call import RejectedCall, SuspendedCall
-
+        rejected_call, suspended_call = outcome_types()
         call = self.target
-        if isinstance(answer, HandledCall | RejectedCall | ToolResult):
+        if isinstance(answer, (HandledCall, rejected_call, ToolResult)):
             result = answer if isinstance(answer, ToolResult) else answer.result
             Reviewer(hook, call).check_result(result)
             if not call.stage.is_end:
                 self.moves.append(move("ended", verdict=result.status, detail=result))
             self.moves.append(move("recorded", verdict=result.status, detail=result))
-        elif isinstance(answer, SuspendedCall) and call.stage.name == "suspended":
+        elif isinstance(answer, suspended_call) and call.stage.name == "suspended":
             self.moves.append(move("recorded", verdict="suspended"))
         else:
             raise Reviewer(hook, call).error(

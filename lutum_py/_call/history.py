@@ -818,21 +818,23 @@ class History(tuple[Step, ...]):
     @property
     def as_it_left(self) -> History:
         """The history as it was when the call went elsewhere, if it did: views show it so."""
-        at = len(self)
+        if self[-1].stage is not _ELSEWHERE:
+            return self
+        at = len(self) - 1
         while self[at - 1].stage is _ELSEWHERE:
             at -= 1
-        return self if at == len(self) else History(self[:at])
+        return History(self[:at])
 
     @property
     def wait(self) -> Step | None:
         """The step by which the call waits, if it does."""
         steps = self.as_it_left
-        return steps.settled_by if steps.stage.name == "suspended" else None
+        return steps.settled_by if steps[-1].stage.name == "suspended" else None
 
     @property
     def end(self) -> Step | None:
         """The step by which the call ended, if it did."""
-        return self.settled_by if self.stage.is_end else None
+        return self.settled_by if self[-1].stage.is_end else None
 
     @property
     def recorded(self) -> Step | None:
@@ -847,7 +849,7 @@ class History(tuple[Step, ...]):
     @property
     def state(self) -> CallRowState:
         """Which list of a plan the call is in."""
-        stage = self.stage
+        stage = self[-1].stage
         if stage.is_pending:
             return "pending"
         of_stage = _OF_STAGE.get(stage)
