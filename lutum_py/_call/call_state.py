@@ -315,6 +315,7 @@ class DecodedCall(CallInput):
         )
 
     def finish(self, output: Any, run: int | None = None) -> ToolResult:
+        """End the call with what its function gave; see `AnyToolCall.finish`."""
         if isinstance(output, REPLY):
             reply: Reply[Any] = output
             said = reply.model_message, reply.attachments, reply
@@ -330,6 +331,7 @@ class DecodedCall(CallInput):
         return self.end_with(make_result(metadata, text, "success"), run)
 
     def fail(self, message: str, code: str | None, run: int | None = None) -> ToolResult:
+        """End the call with an error; see `AnyToolCall.fail`."""
         message = sendable(words_of(message))
         if code is not None:
             self.check_text("code", code)
@@ -337,12 +339,14 @@ class DecodedCall(CallInput):
         return self.end_with(self.failure("error", message, code), run)
 
     def give_up(self, reason: str, code: str | None, run: int | None = None) -> ToolResult:
+        """End a call of which nobody knows what it did; see `AnyToolCall.indeterminate`."""
         self.check_text("reason", reason)
         if code is not None:
             self.check_text("code", code)
         return self.end_with(self.unknown_outcome(reason, code), run)
 
     def check_text(self, what: str, value: object) -> None:
+        """Refuse what the model should read and is no text."""
         if not isinstance(value, str):
             raise MisuseError(
                 f"The {what} for call {self.id!r} of tool `{self.name}` is {shorten(value)}. "
@@ -357,14 +361,14 @@ class DecodedCall(CallInput):
     def start(
         self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
     ) -> tuple[Invocation, int]:
-        """Do as `start` does, and name the run by the number of its entry."""
+        """Do as `AnyToolCall.start` does, and name the run by the number of its entry."""
         while True:
             since = len(self.entries)  # what follows holds of this history
             changed = None if self.lent is None else self.changes()
             if changed is not None and self.selector.needs_review:
                 self.take_changes()  # on record first: it has to be reviewed, so this refuses
                 continue
-            found = self.may_start(skipped, invocation)
+            found = self.check_start(skipped, invocation)
             if not self.spec.arguments.is_faithful and (why := self.unfit_text()) is not None:
                 self._end_unfit(why, since)
             moves = _STARTED
@@ -390,7 +394,7 @@ class DecodedCall(CallInput):
             self.append_all((ended,), since)
         raise ToolInputError(why, tool=self.name)
 
-    def may_start(
+    def check_start(
         self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
     ) -> Invocation:
         """Refuse a call that `start` would refuse, and change nothing."""

@@ -64,7 +64,7 @@ class CallRun:
     def __init__(self, call: AnyToolCall, invocation: Invocation | None = None) -> None:
         self.call = call
         self._record: DecodedCall = call._record
-        self.invocation: Invocation = self._record.may_start(None, invocation)
+        self.invocation: Invocation = self._record.check_start(None, invocation)
         self.number: int | None = None
 
     def check_start(self) -> None:
@@ -73,7 +73,7 @@ class CallRun:
         Raises:
             LifecycleError: It was started or has ended already, or waits for a decision.
         """
-        self._record.may_start(None, self.invocation)
+        self._record.check_start(None, self.invocation)
 
     def start(self, context: ToolContext | None = None) -> ToolResult | None:
         """Start the call.
