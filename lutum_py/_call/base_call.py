@@ -205,7 +205,7 @@ class CallRecord:
     # Writing.
 
     def append(self, kind: StepKind, **said: Unpack[Said]) -> None:
-        """Write one step, if the table has it; see `_append_all`."""
+        """Write one step, if the table has it; see `append_all`."""
         self.append_all((move(kind, **said),))
 
     def append_all(

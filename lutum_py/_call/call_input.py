@@ -275,7 +275,7 @@ class CallInput(CallRecord):
         """Take in what was done to the input in place, by itself.
 
         Raises:
-            ToolInputError: As `_changes`.
+            ToolInputError: As `changes`.
         """
         changed = self.changes()
         if changed is not None:
