@@ -168,11 +168,12 @@ class DecodedCall(CallInput):
     def call(self) -> AnyToolCall:
         """The call as users see it: one object, as long as anybody has it."""
         known: AnyToolCall | None = None if self._call is None else self._call()
-        if known is None:
-            known = _new(self.spec.call_type)
-            known._record = self
-            self._call = ref(known)
-        return known
+        if known is not None:
+            return known
+        made: AnyToolCall = _new(self.spec.call_type)
+        made._record = self
+        self._call = ref(made)
+        return made
 
     def shown_by(self, call: AnyToolCall) -> None:
         """Let users see it as a call that they made."""

@@ -231,7 +231,8 @@ def read_within(call: AnyToolCall) -> tuple[AssistantTurn | ToolResult, ...]:
     do.
     """
     call_round = call._record.round
-    inner, turn = [*call_round.inner.values()], call_round.turn
+    inner: list[CallRecord] = [*call_round.inner.values()]
+    turn = call_round.turn
     turns = (turn,) if turn is not None and turn.given else ()
     if not inner:
         return turns
@@ -323,7 +324,7 @@ def _made(state: RoundState, by: DecodedCall, asking: AwaitingCall) -> Iterator[
     number = _count_of(state, by)
     first = state.call_round.first_entry(by.id)
     members = members_of(toolset)
-    not_on_offer = NotOnOffer(members, members.offer.all, members.by_name)
+    not_on_offer = NotOnOffer(members.offer, members.offer.all, members.by_name)
     for sent in asking.turn.tool_calls:
         number += 1
         # A provider may have named a call of the turn `c1/2` itself.

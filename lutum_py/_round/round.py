@@ -255,7 +255,7 @@ def read_turn(
                 if named is not turn:  # read again, which few turns are
                     return read_turn(toolset, named, offered, redact, answer)
                 names = names_known(offered.by_name, answer)
-                not_on_offer = NotOnOffer(members, offered, names, turn.dialect)
+                not_on_offer = NotOnOffer(members.offer, offered, names, turn.dialect)
             issues.append(not_on_offer.issue(metadata))
             continue
         if judge is not None and (issue := judge(metadata, selector)) is not None:

@@ -194,11 +194,6 @@ class Tools(Protocol):
         """The tools by their names on the wire."""
         ...
 
-    @property
-    def offer(self) -> Offer:
-        """What the toolset offers."""
-        ...
-
     def find(self, named: AnySelector | str, /) -> tuple[Selector, ...]:
         """Find every member that a selector or wire name stands for."""
         ...
@@ -212,6 +207,7 @@ class Offer:
     """Work out what a toolset offers; the usual answers are kept.
 
     Attributes:
+        members: The members of the toolset.
         all: Every tool.
         default: The tools that are on.
         deferred: Those that a search may load.
@@ -224,7 +220,7 @@ class Offer:
         selectors = members.selectors
         on = tuple(selector for selector in selectors if not selector.is_off)
         offered = OfferedTools(selectors)
-        self._members = members
+        self.members = members
         self.all = offered
         self.default = offered if len(on) == len(selectors) else OfferedTools(on)
         self.deferred = OfferedTools(tuple(each for each in selectors if each.is_deferred))
@@ -267,7 +263,7 @@ class Offer:
         """Return exactly these tools, each once."""
         chosen: dict[str, Selector] = {}
         for each in _listed(named):
-            for selector in self._members.find_all(each):
+            for selector in self.members.find_all(each):
                 chosen[selector.name] = selector
         # In the order of declaration, whatever order they were named in: a list of tools that
         # changes its order from turn to turn would lose the provider's cache each time.
@@ -288,7 +284,7 @@ class Offer:
             )
         if requirement.selector is not None:
             try:
-                members = self._members.find(requirement.selector)
+                members = self.members.find(requirement.selector)
             except UnknownToolError as error:
                 raise ToolConstraintError(
                     f"The turn requires a tool that is not there: {error}"
@@ -326,7 +322,7 @@ class Offer:
         """
         texts: dict[str, str] = {}
         for named, text in pairs_of(descriptions):
-            for selector in self._members.find(named):
+            for selector in self.members.find(named):
                 texts[selector.name] = text
         if not texts:
             return definitions
@@ -369,7 +365,7 @@ class NotOnOffer:
     A model sends as many of these as it likes, so what they share is worked out once.
 
     Args:
-        members: Those of the toolset that the calls are read with.
+        offer: What the toolset offers that the calls are read with.
         offered: The tools that were on offer.
         names: The names that may have been called.
         dialect: The name of the dialect that the calls came in, if they did in one.
@@ -377,7 +373,7 @@ class NotOnOffer:
 
     def __init__(
         self,
-        members: Tools,
+        offer: Offer,
         offered: OfferedTools,
         names: Iterable[str],
         dialect: str | None = None,
@@ -385,7 +381,7 @@ class NotOnOffer:
         # The model reads names as they went out to it, but may have called a tool by its own name.
         module = dialect_named(dialect)
         self._sent: Callable[[str], str] = str if module is None else module.wire_name
-        self._members = members
+        self._offer = offer
         self._offered = offered
         self._names = names
 
@@ -410,7 +406,7 @@ class NotOnOffer:
 
     def issue(self, metadata: ToolMetadata) -> RecoverableToolCallIssue:
         """Say what is wrong with one call."""
-        known = self._members.by_name.get(metadata.name)
+        known = self._offer.members.by_name.get(metadata.name)
         name = quoted(metadata.name if known is None else self._sent(metadata.name))
         if known is not None and known.is_deferred and self._searches:
             text = (
@@ -420,7 +416,7 @@ class NotOnOffer:
             )
             return RecoverableToolCallIssue(metadata, "not_available", text)
         if known is not None:
-            is_unfound = known.is_deferred and not self._members.offer.searches
+            is_unfound = known.is_deferred and not self._offer.searches
             why = " It is deferred, and there is no search that loads it." if is_unfound else ""
             text = (
                 f"Tool {name} is not available in this turn, so it was not run.{why} "
