@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from . import typing as typing
     from . import window as window
     from ._call.call import AnyToolCall as AnyToolCall
+    from ._call.call import AwaitingCall as AwaitingCall
+    from ._call.call import RejectedCall as RejectedCall
+    from ._call.call import SuspendedCall as SuspendedCall
     from ._call.call import ToolCall as ToolCall
     from ._call.decisions import Block as Block
     from ._call.decisions import Complete as Complete
@@ -44,12 +47,9 @@ if TYPE_CHECKING:
     from ._call.decisions import Suspend as Suspend
     from ._call.decisions import ToolDecision as ToolDecision
     from ._call.history import CallStatus as CallStatus
-    from ._call.outcomes import AwaitingCall as AwaitingCall
     from ._call.outcomes import HandledCall as HandledCall
     from ._call.outcomes import RecoverableToolCallIssue as RecoverableToolCallIssue
-    from ._call.outcomes import RejectedCall as RejectedCall
-    from ._call.outcomes import Reply as Reply
-    from ._call.outcomes import SuspendedCall as SuspendedCall
+    from ._call.reply import Reply as Reply
     from ._call.selector import FnSelector as FnSelector
     from ._call.selector import Selector as Selector
     from ._context.context import ToolContext as ToolContext
@@ -89,17 +89,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME: Final = {
-    "_call.call": ("AnyToolCall", "ToolCall"),
+    "_call.call": (
+        "AnyToolCall",
+        "AwaitingCall",
+        "RejectedCall",
+        "SuspendedCall",
+        "ToolCall",
+    ),
     "_call.decisions": ("Block", "Complete", "Reject", "RunNormally", "Suspend", "ToolDecision"),
     "_call.history": ("CallStatus",),
-    "_call.outcomes": (
-        "AwaitingCall",
-        "HandledCall",
-        "RecoverableToolCallIssue",
-        "RejectedCall",
-        "Reply",
-        "SuspendedCall",
-    ),
+    "_call.outcomes": ("HandledCall", "RecoverableToolCallIssue"),
+    "_call.reply": ("Reply",),
     "_call.selector": ("FnSelector", "Selector"),
     "_context.context": ("ToolContext",),
     "_context.suspension": ("Decision", "ResumeMode", "SuspendTicket"),

@@ -19,25 +19,21 @@ if TYPE_CHECKING:
     from ._call.call import FnCall as FnCall
     from ._call.call import HookOutcome as HookOutcome
     from ._call.call import Hooks as Hooks
+    from ._call.call import NotEnded as NotEnded
     from ._call.call import ToolHooks as ToolHooks
     from ._call.decisions import ArgsDecision as ArgsDecision
     from ._call.decisions import ArgsRuleVerdict as ArgsRuleVerdict
     from ._call.decisions import DecisionKind as DecisionKind
-    from ._call.decisions import DecisionPhase as DecisionPhase
-    from ._call.decisions import DecisionRecord as DecisionRecord
-    from ._call.decisions import EditRecord as EditRecord
     from ._call.decisions import GateDecision as GateDecision
     from ._call.decisions import InputRuleVerdict as InputRuleVerdict
     from ._call.history import CallRowState as CallRowState
     from ._call.history import CallStep as CallStep
+    from ._call.history import RejectionSource as RejectionSource
     from ._call.history import StepKind as StepKind
     from ._call.history import StepPhase as StepPhase
-    from ._call.outcomes import ContinueSuggestion as ContinueSuggestion
     from ._call.outcomes import IssueReason as IssueReason
-    from ._call.outcomes import NotEnded as NotEnded
     from ._call.outcomes import PendingDecision as PendingDecision
-    from ._call.outcomes import RejectionSource as RejectionSource
-    from ._call.outcomes import ReplyStatus as ReplyStatus
+    from ._call.reply import ReplyStatus as ReplyStatus
     from ._call.selector import AnySelector as AnySelector
     from ._call.selector import HidingSelector as HidingSelector
     from ._call.selector import InputSelector as InputSelector
@@ -66,6 +62,9 @@ if TYPE_CHECKING:
     from ._hooks.registered_hook import HookFunction as HookFunction
     from ._hooks.registered_hook import SharedHookDecorator as SharedHookDecorator
     from ._hooks.registered_hook import SharedHookFunction as SharedHookFunction
+    from ._round.decision_records import DecisionPhase as DecisionPhase
+    from ._round.decision_records import DecisionRecord as DecisionRecord
+    from ._round.decision_records import EditRecord as EditRecord
     from ._round.ending import ResultLike as ResultLike
     from ._round.events import Ancestor as Ancestor
     from ._round.events import CallEvent as CallEvent
@@ -74,6 +73,7 @@ if TYPE_CHECKING:
     from ._round.events import OnEvent as OnEvent
     from ._round.finished import MissingReason as MissingReason
     from ._round.finished import TextResult as TextResult
+    from ._round.plan import ContinueSuggestion as ContinueSuggestion
     from ._round.run import CallRun as CallRun
     from ._schema.definition import Caller as Caller
     from ._schema.input_model import FnInput as FnInput
@@ -114,26 +114,23 @@ else:
     __getattr__, __dir__ = on_demand(
         globals(),
         {
-            "_call.call": ("FnCall", "HookOutcome", "Hooks", "ToolHooks"),
+            "_call.call": ("FnCall", "HookOutcome", "Hooks", "NotEnded", "ToolHooks"),
             "_call.decisions": (
                 "ArgsDecision",
                 "ArgsRuleVerdict",
                 "DecisionKind",
-                "DecisionPhase",
-                "DecisionRecord",
-                "EditRecord",
                 "GateDecision",
                 "InputRuleVerdict",
             ),
-            "_call.history": ("CallRowState", "CallStep", "StepKind", "StepPhase"),
-            "_call.outcomes": (
-                "ContinueSuggestion",
-                "IssueReason",
-                "NotEnded",
-                "PendingDecision",
+            "_call.history": (
+                "CallRowState",
+                "CallStep",
                 "RejectionSource",
-                "ReplyStatus",
+                "StepKind",
+                "StepPhase",
             ),
+            "_call.outcomes": ("IssueReason", "PendingDecision"),
+            "_call.reply": ("ReplyStatus",),
             "_call.selector": ("AnySelector", "HidingSelector", "InputSelector", "TakesContext"),
             "_call.spec": (
                 "AnySpec",
@@ -160,9 +157,11 @@ else:
                 "HookDecorator",
                 "SharedHookDecorator",
             ),
+            "_round.decision_records": ("DecisionPhase", "DecisionRecord", "EditRecord"),
             "_round.ending": ("ResultLike",),
             "_round.events": ("Ancestor", "CallEvent", "CallEventKind", "CallRow", "OnEvent"),
             "_round.finished": ("MissingReason", "TextResult"),
+            "_round.plan": ("ContinueSuggestion",),
             "_round.run": ("CallRun",),
             "_schema.definition": ("Caller",),
             "_schema.input_model": ("FnInput",),

@@ -7,9 +7,8 @@ that no public name shows whole. Whatever is renamed inside is renamed here.
 from __future__ import annotations
 
 from lutum_py._call.base_call import CallRecord
-from lutum_py._call.call_state import DecodedCall, decode
+from lutum_py._call.call_state import DecodedCall
 from lutum_py._call.history import move
-from lutum_py._call.running import finish
 from lutum_py._call.spec import ToolSpec
 from lutum_py._hooks import pipeline
 from lutum_py._round import plan, plan_json
@@ -26,6 +25,9 @@ from lutum_py.store._backend import in_thread, interruptible
 from lutum_py.store._backend import pause as interruptible_pause
 from lutum_py.store._claims import Wanted
 from lutum_py.store._database import Database, LostCommit, Rows, database_at
+
+decode = DecodedCall.decode
+finish = DecodedCall.finish
 
 __all__ = [
     "NOTHING",

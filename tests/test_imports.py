@@ -44,8 +44,8 @@ SLOW: Final = {
 
 OURS: Final = {
     "_call.call": "what declares tools makes no calls",
-    "_call.call_state": "what declares tools decodes no calls",
-    "_call.decisions": "for hooks, and loads logging",
+    "_call.call_state": "what declares tools makes no calls",
+    "_call.decisions": "for hooks",
     "_call.outcomes": "what declares tools makes no calls",
     "_call.rules": "for tools that are declared with a rule",
     "_context.context": "for tools that take one",

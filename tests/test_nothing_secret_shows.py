@@ -817,7 +817,7 @@ PACKAGE = Path(lutum_py.__file__).parent
 MAY_KNOW = {"Masking", "masking", "masking_of", "shown_text"}
 """The names by which a part of the package would mask arguments by itself."""
 KNOWS = {
-    "_call/outcomes.py": "asks the funnel for what the model wrote",
+    "_call/call.py": "asks the funnel for what the model wrote",
     "_call/spec.py": "the funnel: `shown_input`, `shown_json`, `shown_text`, `issues_of`",
     "_declare/schema_tool.py": "asks whether an output may be repeated",
     "_round/resume.py": "asks whether what a person answers holds secrets",
@@ -844,8 +844,8 @@ def test_nothing_goes_round_the_funnel() -> None:
 
 
 RAW = {
-    "_call/call_state.py": "describes an input by them",
-    "_call/outcomes.py": "gives them to the funnel",
+    "_call/call.py": "gives them to the funnel",
+    "_call/call_input.py": "describes an input by them",
     "_call/selector.py": "decodes them",
     "_declare/call_type.py": "writes a call as it came",
     "_hooks/capability_gate.py": "reads what a dry run was done with",

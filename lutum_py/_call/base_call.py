@@ -19,10 +19,14 @@ from __future__ import annotations
 from time import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from .._text.json import sendable
 from .._transcript.assistant import ToolMetadata
-from ..errors import LifecycleError
+from .._transcript.result import ResultStatus, ToolResult, failure, make_result, rejection
+from ..errors import LifecycleError, MisuseError
 from .history import (
+    ANSWERED,
     ASKED_BY,
+    CONTINUED,
     DECIDE,
     END_OF,
     HELD,
@@ -37,20 +41,17 @@ from .history import (
     CallStatus,
     CallStep,
     Entry,
+    History,
     Move,
+    RejectionSource,
     Said,
     Step,
     again,
-    answers_in,
-    as_it_left,
-    end_of,
     iso_time,
     move,
     refused,
     stage_after,
     steps_in,
-    steps_of_kind,
-    this_try,
 )
 
 if TYPE_CHECKING:
@@ -59,9 +60,12 @@ if TYPE_CHECKING:
 
     from .._context.inner import Inner
     from .history import Stage, StepKind
+    from .outcomes import RecoverableToolCallIssue
 
 _SUSPENDED = STAGES["suspended"]
 _RESUMING = STAGES["resuming"]
+_GOES_ON: Final = move("retried", verdict=CONTINUED)
+_NOTHING_YET: Final = History()
 _AT_WORK: Final = (STAGES["running"], STAGES["in_doubt"])
 
 
@@ -104,7 +108,7 @@ class CallRecord:
     entries: dict[int, Entry]
     review: Reviewing | None
     round: CallRound
-    _flat: tuple[int, tuple[Step, ...]] | None
+    _flat: tuple[int, History] | None
 
     def __init__(
         self, metadata: ToolMetadata, entry: Entry, call_round: CallRound = NO_ROUND
@@ -138,10 +142,10 @@ class CallRecord:
         return entries[len(entries) - 1]
 
     @property
-    def history(self) -> tuple[Step, ...]:
+    def history(self) -> History:
         """All steps, in order."""
         entries, count = self.entries, len(self.entries)
-        since, steps = self._flat or (0, ())
+        since, steps = self._flat or (0, _NOTHING_YET)
         if since < count:  # another thread may have read more than was there a moment ago
             steps = steps_in(entries, count, steps, since)
             self._flat = (count, steps)
@@ -164,7 +168,7 @@ class CallRecord:
         """How far the call has come; it changes only as the lifecycle table allows."""
         stage = self.stage
         if stage.name == "elsewhere":
-            stage = as_it_left(self.history)[-1].stage
+            stage = self.history.as_it_left.stage
         return stage.status
 
     def requested_calls(self) -> Iterator[CallRecord]:
@@ -329,7 +333,7 @@ class CallRecord:
                 "hooks=hooks)`."
             )
         if self.stage.name == "awaiting":
-            asked = ", ".join(next(steps_of_kind(self.history, "requested")).detail.ids)
+            asked = ", ".join(next(self.history.of_kind("requested")).detail.ids)
             return LifecycleError(
                 f"{named} waits for calls that it requested ({asked}), and comes back by itself "
                 "once each of them has its result. Decide about these, and run them."
@@ -358,7 +362,7 @@ class CallRecord:
             self.check_round_open(again=True)
             if last.stage.may_start and last.stage.name != "returning":
                 return
-            end = end_of(steps)
+            end = steps.end
             if end is not None and end.phase is not None:
                 who = "a hook" if end.by is None else f"`{end.by}`"
                 raise LifecycleError(
@@ -419,7 +423,7 @@ class CallRecord:
             if step.kind == "reviewed":
                 phases.add(step.phase)
             if step.kind == "retried":
-                answers = answers_in(steps[:at]) if step.verdict == SPENT else ()
+                answers = History(steps[:at]).answers if step.verdict == SPENT else ()
                 # Whoever asked before has to ask again, or to let it pass.
                 asked = {
                     "gate" if each.is_of_gate else "execution"
@@ -526,17 +530,105 @@ class CallRecord:
             f"{closed_by}, {what}."
         )
 
+    # What was begun elsewhere.
+
+    @property
+    def moves_to_run(self) -> list[Move]:
+        """The steps by which the call runs here, if its run was elsewhere, or was lost sight of."""
+        if self.stage.name == "in_doubt":
+            return [_GOES_ON, move("started")]
+        return [move("started")] if self.stage.may_start else []
+
+    def go_on(self) -> None:
+        """Let a call that was lost sight of go on from what it requested."""
+        self.append_all((_GOES_ON,))
+
+    # What it came to.
+
+    @classmethod
+    def unread(
+        cls,
+        metadata: ToolMetadata,
+        entry: Entry,
+        of: ToolResult | RecoverableToolCallIssue,
+        call_round: CallRound,
+    ) -> CallRecord:
+        """Make a call of no tool, which has ended: it was a final answer, or could not be used."""
+        if isinstance(of, ToolResult):
+            phase, said = "reply", of.status
+        else:
+            phase, said = "decode", "rejected"
+        _, start, input, at, moves = entry
+        ended = ("ended", said, None, None, phase, said, None, None, of)
+        return cls(metadata, (END_OF[said], start, input, at, (*moves, ended)), call_round)
+
+    def known_result(self, history: History | None = None) -> ToolResult | None:
+        """Return the result of the call, whoever made it, as far as the plan has it.
+
+        Args:
+            history: Its history as it was at some moment; by default as it is.
+        """
+        history = self.history if history is None else history
+        state = history.state
+        if state == "rejected":
+            end = history.settled_by
+            return rejected_result(self.metadata, end.source, end.reason or "")
+        if state == "unusable" and history.issue is not None:
+            return history.issue.result
+        # An after-hook may have seen what the plan was not told.
+        return history.result if state in ANSWERED else None
+
+    def unfinished(self, was_started: bool, reason: str, more: str = "") -> ToolResult:
+        """Make the honest result of a call that was given up: nobody knows more of it than this.
+
+        Raises:
+            MisuseError: The reason is not text.
+        """
+        MisuseError.check("abort", "reason", "a text", reason, str, "The model reads it.")
+        if was_started:
+            why = f"the tool was started, and nobody knows what it did. {reason}{more}"
+            return self.unknown_outcome(why)
+        return make_result(self.metadata, "null", "cancelled", sendable(f"Not executed: {reason}"))
+
+    def unknown_outcome(self, reason: str, code: str | None = None) -> ToolResult:
+        """Make the result of a call that was started, and of which nobody knows what it did."""
+        return self.failure("indeterminate", f"Outcome unknown: {sendable(reason)}", code)
+
+    def failure(self, status: ResultStatus, text: str, code: str | None) -> ToolResult:
+        """Make a result without an output; a code stands before the text in brackets."""
+        return failure(self.metadata, status, text, code)
+
+    @property
+    def ended_result(self) -> ToolResult:
+        """The result that the call ended with, also where its plan was not told."""
+        end = self.history.settled_by
+        result: ToolResult | None = end.detail
+        return rejection(self.metadata, end.reason or "") if result is None else result
+
     # What was asked and decided.
 
     @property
     def answers(self) -> tuple[Answer, ...]:
         """The decisions by which the call goes on, the latest first."""
         is_new = len(self.entries) == 1 == len(self.entries[0][4])
-        return () if is_new else answers_in(self.history)
+        return () if is_new else self.history.answers
 
     def answer_of(self, *, tool: bool) -> Answer | None:
         """Return the decision about what the tool asked, or about what was asked before it ran."""
         return next((each for each in self.answers if each.is_of_tool is tool), None)
+
+    def is_answered(self, digest: str, *, by_gate: bool = False) -> bool:
+        """Whether what asked before the run is decided, about the call as this digest names it.
+
+        Args:
+            digest: Names tool, schema and arguments.
+            by_gate: Whether a gate has to have asked: what a function of the program asks is
+                another question than whether the call may run.
+        """
+        answer = self.answer_of(tool=False)
+        if answer is None or answer.digest != digest:
+            return False
+        return answer.is_of_gate or not by_gate
 
     @property
     def answer_for_tool(self) -> Answer | None:
@@ -556,9 +648,16 @@ class CallRecord:
     @property
     def inner(self) -> Inner | None:
         """The outcomes of the calls that this try requested, if it comes back from any."""
-        asks = [step.detail for step in this_try(self.history) if step.kind == "requested"]
+        asks = [step.detail for step in self.history.this_try if step.kind == "requested"]
         inner: Inner | None = asks[-1].inner(asks) if asks else None
         return inner
+
+
+def rejected_result(metadata: ToolMetadata, source: RejectionSource, reason: str) -> ToolResult:
+    """Return the standard result of a call that was rejected, or cancelled by a decision."""
+    if source == "decision":
+        return make_result(metadata, "null", "cancelled", f"Cancelled: {reason}")
+    return rejection(metadata, reason)
 
 
 _GOES_ON_IN: Final = {

@@ -6,7 +6,8 @@ run it, or let hooks decide about it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import field
 from operator import attrgetter
 from typing import (
     TYPE_CHECKING,
@@ -19,24 +20,18 @@ from typing import (
     TypeVar,
 )
 
-from .._text.immutable import settle
+from .._text.immutable import dataclass, settle
 from .._text.json import shorten
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult
 from ..errors import LifecycleError, MisuseError
+from .base_call import rejected_result
 from .call_state import DecodedCall, call_of
-from .deciding import HookGenerator, drive, drive_sync, review_by
-from .history import ON_RECORD, CallStatus, CallStep, end_of, move, was_begun
-from .outcomes import (
-    HandledCall,
-    RejectedCall,
-    SuspendedCall,
-    handled_call,
-    outcome_of,
-    reply_in,
-    suspend,
-)
-from .running import check_text, end_with, fail, finish, give_up, result_of, run, start
+from .deciding import review_by
+from .drivers import HookGenerator, drive, drive_sync
+from .history import ON_RECORD, CallStatus, CallStep, RejectionSource, move
+from .outcomes import HandledCall, PendingDecision, PendingOutcome
+from .reply import reply_in
 
 if TYPE_CHECKING:
     from typing import Self
@@ -44,8 +39,9 @@ if TYPE_CHECKING:
     from .._context.suspension import Decision, SuspendTicket
     from .._schema.capabilities import ResourceAccess
     from .._schema.invocation import Invocation
+    from .._transcript.assistant import AssistantTurn
     from .._transcript.message import Attachment
-    from .outcomes import Reply
+    from .reply import Reply
     from .selector import Selector
     from .spec import AnySpec
 
@@ -287,7 +283,7 @@ class AnyToolCall:
     @property
     def was_started(self) -> bool:
         """Whether its tool was started: in this try, an earlier one, or before it suspended."""
-        return was_begun(self._record.history)
+        return self._record.history.was_started
 
     @property
     def trace(self) -> str | None:
@@ -325,7 +321,7 @@ class AnyToolCall:
             LifecycleError: The call has ended already, or waits for a decision.
         """
         record = self._record
-        return end_with(record, result_of(record, output, message, attachments))
+        return record.end_with(record.result_of(output, message, attachments))
 
     def finish(self, output: Any) -> ToolResult:
         """Answer the call with what its function gave: the output, or a `Reply` of any status.
@@ -334,7 +330,7 @@ class AnyToolCall:
             ToolOutputError: As in `complete`.
             LifecycleError: As in `complete`.
         """
-        return finish(self._record, output)
+        return self._record.finish(output)
 
     def fail(self, message: str, *, code: str | None = None) -> ToolResult:
         """Answer the call with an error that the model reads.
@@ -347,7 +343,7 @@ class AnyToolCall:
             MisuseError: The code is not text.
             LifecycleError: The call has ended already, or waits for a decision.
         """
-        return fail(self._record, message, code)
+        return self._record.fail(message, code)
 
     def reject(self, reason: str) -> RejectedCall:
         """Refuse the call; the model is told the reason.
@@ -357,7 +353,7 @@ class AnyToolCall:
             LifecycleError: The call has ended already.
         """
         record = self._record
-        check_text(record, "reason", reason)
+        record.check_text("reason", reason)
         ended = move("ended", verdict="rejected", reason=reason)
         record.append_all((*record.changes_unstarted(), ended))
         return RejectedCall(record.metadata, self, reason)
@@ -375,13 +371,13 @@ class AnyToolCall:
         """
         record = self._record
         is_open = record.status in (CallStatus.NEW, CallStatus.RESUMING)
-        if is_open and not was_begun(record.history) and record.round.closed_by != ON_RECORD:
+        if is_open and not record.history.was_started and record.round.closed_by != ON_RECORD:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was not started, so it did nothing, and "
                 f"that is known: it is {self.status}. Answer it with `call.fail(message)` or "
                 "`call.reject(reason)`."
             )
-        return give_up(record, reason, code)
+        return self._record.give_up(reason, code)
 
     def handled(self, output: Any) -> HandledCall[Any, Any]:
         """Answer the call without running it, as a hook does.
@@ -393,7 +389,7 @@ class AnyToolCall:
         """
         result = self.complete(output)
         reply = reply_in(output)
-        return handled_call(self._record, output if reply is None else reply.output, result, None)
+        return self._record.handled(output if reply is None else reply.output, result, None)
 
     def suspend(self, ticket: SuspendTicket) -> SuspendedCall:
         """Let the call wait for a decision; its input is frozen from now on.
@@ -403,7 +399,7 @@ class AnyToolCall:
             LifecycleError: The call waits already, or has ended.
             ToolInputError: Its input was changed in place, and does not fit any more.
         """
-        return suspend(self._record, ticket)
+        return self._record.suspend(ticket)
 
     # Ways to run.
 
@@ -427,13 +423,13 @@ class AnyToolCall:
         """
         # Not by way of `invoke`: one coroutine less for what every loop does most.
         record = self._record
-        invocation, number = start(record, skipped)
+        invocation, number = record.start(skipped)
         if record.selector.timeout is not None or not invocation.is_async:
-            return finish(record, await run(record, invocation, skipped), number)
+            return record.finish(await record.run(invocation, skipped), number)
         input = record.input_for_tool()
         if invocation.is_as_is and not skipped:
-            return finish(record, await invocation.function(**input.__dict__), number)
-        return finish(record, await invocation.start(self, input, skipped), number)
+            return record.finish(await invocation.function(**input.__dict__), number)
+        return record.finish(await invocation.start(self, input, skipped), number)
 
     def call_sync(self, /, **skipped: Any) -> ToolResult:
         """Run a sync function right here and answer the call with what it returns.
@@ -446,9 +442,9 @@ class AnyToolCall:
         """
         self._refuse_async()
         record = self._record
-        invocation, number = start(record, skipped)
+        invocation, number = record.start(skipped)
         output = invocation.run_sync(self, record.input_for_tool(), skipped)
-        return finish(record, output, number)
+        return record.finish(output, number)
 
     async def invoke(self, /, **skipped: Any) -> Any:
         """Run the decorated function and give its raw output; answer with `complete` yourself.
@@ -459,7 +455,7 @@ class AnyToolCall:
             TimedOut: The tool's deadline passed, as in `call`.
         """
         invocation = self.start(skipped)
-        return await run(self._record, invocation, skipped)
+        return await self._record.run(invocation, skipped)
 
     def invoke_sync(self, /, **skipped: Any) -> Any:
         """Run a sync function right here, without a deadline, and give its raw output."""
@@ -486,7 +482,7 @@ class AnyToolCall:
                 is over.
             ToolInputError: Its input was changed in place, and does not fit any more.
         """
-        return start(self._record, skipped, invocation)[0]
+        return self._record.start(skipped, invocation)[0]
 
     async def hook(self, hooks: Hooks, /) -> HookOutcome:
         """Send this one call through hooks.
@@ -512,10 +508,10 @@ class AnyToolCall:
     @property
     def result(self) -> ToolResult | None:
         """What the call ended with, before after-hooks saw it; None if it has not ended."""
-        end = end_of(self._record.history)
+        end = self._record.history.end
         if end is None or isinstance(end.detail, ToolResult):
             return None if end is None else end.detail
-        answered: Any = outcome_of(self._record)
+        answered: Any = self._record.outcome()
         result: ToolResult = answered.result
         return result
 
@@ -531,7 +527,7 @@ def _hook_generator(call: DecodedCall, hooks: Any) -> HookGenerator[HookOutcome]
         raise call.refused("reviewed")
     review = None if isinstance(hooks, type) else getattr(hooks, "_review", None)
     yield from review_by(call, hooks) if review is None else review(call)
-    return call.call if call.stage.may_start else outcome_of(call)
+    return call.call if call.stage.may_start else call.outcome()
 
 
 settle(
@@ -608,6 +604,129 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
         positional, keywords = invocation.bind(self, self._record.input_for_tool(), skipped)
         applied: X = given(*positional, **keywords)
         return applied
+
+
+# Outcomes that hold the call.
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedCall:
+    """A call that will not be run, and why.
+
+    Attributes:
+        metadata: The call as the model sent it.
+        call: The call, with its input when it was rejected.
+        reason: What the model is told.
+        source: What rejected it.
+        by: Who that was: the name of a hook or gate, or of a person; None for the program itself.
+    """
+
+    metadata: ToolMetadata
+    call: AnyToolCall
+    reason: str
+    source: RejectionSource = "user"
+    by: str | None = field(default=None, compare=False)
+
+    @property
+    def result(self) -> ToolResult:
+        """The standard result of a call that was rejected, or cancelled by a decision."""
+        return rejected_result(self.metadata, self.source, self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendedCall(PendingDecision, PendingOutcome):
+    """A call that waits for a decision.
+
+    Attributes:
+        call: The call; its input is frozen.
+        ticket: What is asked, and how the decision is used.
+        digest: Names the tool, its schema and the final arguments: what an approval is bound to.
+        was_started: Whether the tool suspended itself after it was started.
+        by: The name of the hook or gate that asks; None for the tool, or the program itself.
+    """
+
+    call: AnyToolCall
+    ticket: SuspendTicket
+    digest: str
+    was_started: bool = False
+    by: str | None = field(default=None, compare=False)
+
+    @property
+    def call_id(self) -> str:
+        """The id of the call."""
+        return self.call.id
+
+    @property
+    def tool(self) -> str:
+        """The wire name of the tool."""
+        return self.call.name
+
+    @property
+    def proposed(self) -> str:
+        """The arguments as the model wrote them; what is secret by the tool's schema is masked."""
+        return self.call.spec.shown_text(self.call.metadata.arguments)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as plain data, in the shape of Awaken's tool result.
+
+        Returns:
+            What `ToolResult.to_json` gives, of the status `pending`, and in `suspension` the ticket
+            with the call that waits. Its arguments are the final ones, with secrets masked.
+        """
+        ticket, call = self.ticket.to_dict(), self.call
+        mode = ticket.pop("resume_mode")
+        pending = {"id": call.id, "name": call.name, "arguments": self.arguments}
+        return {
+            "tool_name": call.name,
+            "status": "pending",
+            "data": None,
+            "message": self.ticket.message,
+            "suspension": {"suspension": ticket, "pending": pending, "resume_mode": mode},
+        }
+
+    @property
+    def arguments(self) -> Any:
+        """The final arguments as plain data, defaults included: what is shown to whoever decides.
+
+        What is secret by the tool's schema, or a `SecretStr`, is masked here.
+        """
+        return self.call._record.shown
+
+    def _of(self) -> tuple[str, str, str, str | None]:
+        return self.call.id, self.call.name, self.digest, self.call._record.round.requested_in
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitingCall(PendingOutcome):
+    """A call that left its tool for others that it requests: an outcome, for `plan.record`.
+
+    Attributes:
+        call: The call.
+        turn: What it requests: the turn of its model, or one that was made of pairs.
+        state: The bytes or text that it left to go on with.
+    """
+
+    call: AnyToolCall
+    turn: AssistantTurn
+    state: bytes | str | None = field(default=None, repr=False)
+    _session: str | None = field(default=None, repr=False)
+    _known: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, hash=False)
+    _before: int = field(default=0, repr=False)  # how often the call had asked
+    _trace: str | None = field(default=None, repr=False, compare=False)
+    _run: int | None = field(default=None, repr=False, compare=False)  # by which it left
+
+    def set_trace(self, trace: str) -> None:
+        """Note the span that what is requested is under, as W3C writes a `traceparent`."""
+        object.__setattr__(self, "_trace", trace)
+
+    @property
+    def was_started(self) -> bool:
+        """Whether the tool was started, which it was."""
+        return True
+
+
+NotEnded: TypeAlias = SuspendedCall | AwaitingCall
+"""The outcome of a call that left its tool, and comes back to it."""
 
 
 HookOutcome: TypeAlias = AnyToolCall | HandledCall[Any, Any] | RejectedCall | SuspendedCall

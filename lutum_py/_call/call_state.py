@@ -1,74 +1,61 @@
-"""What one decoded call was called with, and what it would run with: its input.
+"""One decoded call: how it is read, how it starts, and how it ends.
 
 `metadata` is what the model sent, and never changes. All that happened is in the history, see
-`base_call`.
-
-An input is a text, and the instance that validating this text produces; see `InputText`. The
-history has the texts: what was proposed, and what each step `changed` made of it. The instance is a
-cache. One that can be changed is copied or written out before anyone is lent it, so that a change
-in place is found. For example, if a hook appends to `input.tags`:
-
-    text before  {"tags":["a"]}      when the hook is given the instance, and appends
-    text after   {"tags":["a","b"]}  a step `changed`, when the input is written out
+`base_call`; what it is called with is in `call_input`. `AnyToolCall` shows all of it to users.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from time import time
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
-from warnings import warn
+from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
-from pydantic import ValidationError
-
-from .._schema.arguments import NOTHING, InputText, copied, keeps_rest, same
+from .._schema.arguments import InputText
+from .._schema.output import Output
 from .._text.escaping import escape_unprintable, words_of
-from .._text.json import compact_json, cut, digest_of, shorten
+from .._text.json import compact_json, cut, sendable, shorten
 from .._transcript.assistant import ToolMetadata
-from ..errors import (
-    FieldIssue,
-    InvalidArgumentsError,
-    LifecycleError,
-    MisuseError,
-    ToolInputError,
-)
+from .._transcript.result import ToolResult, make_result
+from ..errors import MisuseError, TimedOut, ToolInputError, ToolOutputError
 from .base_call import CallRecord
+from .call_input import MADE_LATER, CallInput, coerced_input
 from .history import (
+    BY_TOOL,
     HOOK_PHASES,
     NO_ROUND,
     ON_RECORD,
     PICKLED,
+    REFUSED_BY,
     STAGES,
     CallRound,
     CallStep,
     Entry,
+    History,
     Move,
+    Said,
     Step,
-    StepPhase,
-    as_entry,
     first_entry,
     hook_key,
     move,
 )
+from .outcomes import HandledCall, question_of
+from .reply import REPLY, Reply, reply_in
 
 if TYPE_CHECKING:
+    from .._context.suspension import SuspendTicket
     from .._schema.capabilities import ResourceAccess
+    from .._schema.invocation import Invocation
+    from .._transcript.message import Attachment
     from .base_call import Reviewing
-    from .call import AnyToolCall
+    from .call import AnyToolCall, RejectedCall, SuspendedCall
+    from .reply import ReplyStatus
     from .selector import AnySelector
     from .spec import AnySpec
 
-_SUSPENDED = STAGES["suspended"]
 
-Held: TypeAlias = tuple[int, Any, InputText | None]
-"""The number of the entry that the input is from, the instance, and its text if it was written."""
-
-MADE_LATER: Final[Any] = object()
-"""Stands for an input that was given away, and is made again when it is asked for."""
-
-
-class DecodedCall(CallRecord):
+class DecodedCall(CallInput):
     """Keep what is known of one call of a tool; `AnyToolCall` shows it to users.
 
     Args:
@@ -79,23 +66,15 @@ class DecodedCall(CallRecord):
         coerced: Paths of arguments that had to be coerced.
 
     Attributes:
-        spec: Its tool.
-        held: The input, and where in the history it is from.
-        lent: What the instance was like when it was lent to somebody who may change it: a copy of a
-            shallow one, how a faithful one is written, else its text; None if it was not.
-        key: The idempotency key as it was read, and of which input.
+        coerced: Paths of arguments that had to be coerced.
     """
 
     # _call  what users see of it, as long as anybody has that: they would both be collected late if
     #        each held the other
-    __slots__ = ("_call", "coerced", "held", "key", "lent", "spec")
+    __slots__ = ("_call", "coerced")
 
     selector: AnySelector
-    spec: AnySpec
     coerced: tuple[str, ...]
-    held: Held
-    key: tuple[int, str] | None
-    lent: Any
     _call: ref[AnyToolCall] | None
 
     def __init__(
@@ -116,17 +95,69 @@ class DecodedCall(CallRecord):
         self.lent = self.key = self._call = None
 
     @classmethod
+    def decode(
+        cls,
+        selector: AnySelector,
+        metadata: ToolMetadata,
+        *,
+        redact: bool = False,
+        entry: Entry | None = None,
+        call_round: CallRound = NO_ROUND,
+    ) -> DecodedCall:
+        """Decode a call of a tool.
+
+        Args:
+            selector: The tool.
+            metadata: What the model sent.
+            redact: Hide the values that came, and a validator's own words, in an error.
+            entry: How its history begins; by default with the present moment.
+            call_round: The round that it belongs to, if any.
+
+        Raises:
+            InvalidArgumentsError: The arguments do not fit; the error names every failing field.
+        """
+        spec = selector.spec
+        coerced: tuple[str, ...] = ()
+        try:
+            value = spec.validate_json(metadata.arguments)
+            read = metadata.arguments
+        except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
+            value, coerced, read = coerced_input(spec, selector.name, metadata, error, redact)
+        # Filled here and not by an `__init__`: this is done for every call of every turn, and what
+        # an `__init__` would check was just made.
+        made: DecodedCall = _new(cls)
+        made.metadata = metadata
+        made.selector = selector
+        made.spec = spec
+        made.coerced = coerced
+        text: InputText | None = None
+        entry = entry or first_entry(time())
+        if not spec.arguments.is_faithful:  # read again, it might be another input
+            text = spec.arguments.proposed(read, value)
+            entry = first_entry(entry[3], entry[4][0][3], text)
+        made.held = (0, value, text)
+        made.lent = made.key = made._flat = made.review = made._call = None
+        made.entries = {0: entry}
+        made.round = call_round
+        return made
+
+    @staticmethod
+    def among(calls: Iterable[CallRecord]) -> Iterator[DecodedCall]:
+        """Return those of some calls that could be read."""
+        return (call for call in calls if isinstance(call, DecodedCall))
+
+    @classmethod
     def of_history(
         cls,
         selector: AnySelector,
         metadata: ToolMetadata,
-        history: tuple[Step, ...],
+        history: History,
         call_round: CallRound,
         coerced: tuple[str, ...],
     ) -> DecodedCall:
         """Make a call of its history, all of which becomes its first entry."""
         made = cls.__new__(cls)
-        CallRecord.__init__(made, metadata, as_entry(history), call_round)
+        CallRecord.__init__(made, metadata, history.as_entry, call_round)
         made.spec, made.selector, made.coerced = selector.spec, selector, coerced
         texts = [step.detail for step in history if step.kind in ("proposed", "changed")]
         made.held = (0, MADE_LATER, texts[-1])
@@ -184,327 +215,8 @@ class DecodedCall(CallRecord):
         """Take the input of a draft, if it is in the history by now, at this number."""
         if self.input_at == number:
             self.held, self.lent = (number, *draft.held[1:]), draft.lent
-            if self.stage is _SUSPENDED:
+            if self.stage is STAGES["suspended"]:
                 self.freeze()
-
-    def freeze(self) -> None:
-        arguments, text = self.spec.arguments, self.described
-        # What is not faithful was proved a moment ago: what its text gave is held, and nobody has
-        # it.
-        if not arguments.is_fixed and (arguments.is_faithful or self.lent is not None):
-            self.held, self.lent = (self.held[0], MADE_LATER, text), None
-
-    # The input.
-
-    def text_of(self, text: InputText | None) -> InputText:
-        """Return the text that a step has; None stands for the model's own."""
-        if text is not None:
-            return text.chosen or text
-        held = self.held
-        # Of an unpickled call, the first entry is the whole history.
-        if held[0] == 0 and held[2] is not None and not self.is_rewritten:
-            return held[2]
-        read = decode(self.selector, self.metadata).held[1]
-        return self.spec.arguments.proposed(self.metadata.arguments, read)
-
-    def current(self) -> Held:
-        """Return the present input, as far as it was made and described."""
-        entries, held = self.entries, self.held
-        number = entries[len(entries) - 1][2]
-        if held[0] != number:
-            texts = [each[-1] for each in entries[number][4] if each[0] in ("proposed", "changed")]
-            text: InputText | None = texts[-1]
-            held = (number, MADE_LATER, None if text is None else text.chosen or text)
-            self.held, self.lent = held, None
-        return held
-
-    def _made(self) -> Held:
-        """Return the present input, and make the instance if there is none."""
-        entries, held = self.entries, self.held
-        if held[0] != entries[len(entries) - 1][2]:  # asked here, too, since each call passes here
-            held = self.current()
-        if held[1] is MADE_LATER:
-            number, _, text = held
-            held = (number, self._made_of(text), text)
-            self.held, self.lent = held, None
-        return held
-
-    def _made_of(self, text: InputText | None) -> Any:
-        if text is None:
-            # Nothing was ever changed, and the model's text always reads the same.
-            return decode(self.selector, self.metadata).held[1]
-        return self.spec.read_again(text) if text.kept is NOTHING else copied(text.kept)
-
-    @property
-    def current_input(self) -> Any:
-        """The input for whoever only reads it."""
-        return self._made()[1]
-
-    @property
-    def described(self) -> InputText:
-        """The text of the input as the history has it, whatever was done in place since."""
-        number, input, text = self.current()
-        if text is None:
-            arguments = self.spec.arguments
-            number, input, _ = self._made()
-            was, lent = input, self.lent
-            if lent is not None and self.is_touched:
-                was = arguments.made_of(lent) if arguments.is_shallow else self._made_of(None)
-            text = arguments.proposed(self.metadata.arguments, was)
-            if not arguments.is_live:
-                self.held = (number, input, text)
-        if text.others and not text.is_proven:
-            # Chosen once: how many defaults the text has. The last one, which is as sent, has none.
-            input = self._made()[1]
-            proof = self.spec.arguments.proof(text, input)
-            found, input = (text.others[-1], input) if proof is None else proof
-            text.chosen = None if found is text else found
-            self.held = (number, input, found)
-            return found
-        return text
-
-    @property
-    def shown(self) -> Any:
-        """The input as plain data to be looked at: secrets masked, None without a JSON form."""
-        return self.spec.shown_input(self.described)
-
-    def input_for_hook(self) -> Any:
-        """Lend the input to somebody who may change it."""
-        input = self._made()[1]
-        arguments = self.spec.arguments
-        if self.lent is not None or arguments.is_fixed:
-            return input
-        if arguments.is_shallow:
-            self.lent = arguments.snapshot(input)
-            return input
-        if arguments.is_faithful and (written := arguments.written(input)) is not None:
-            self.lent = written
-            return input
-        text = self.lent = self.described
-        input = self.held[1]  # of two texts the other one may have been chosen
-        if text.kept is NOTHING and (arguments.is_kept or text.json is None):
-            text.kept = copied(input)
-        return input
-
-    def input_for_gate(self) -> Any:
-        """Give an instance of their own to whoever judges: what is done to it is dropped."""
-        input = self._made()[1]
-        return input if self.spec.arguments.is_fixed else copied(input)
-
-    def input_for_tool(self) -> Any:
-        """Give the tool its input, which it owns from now on."""
-        arguments = self.spec.arguments
-        if not arguments.is_faithful:
-            self.described  # noqa: B018 - written before the tool may change what it shows
-        number, input, text = self._made()
-        if not arguments.is_fixed:
-            self.held, self.lent = (number, MADE_LATER, text), None
-        return input
-
-    @property
-    def is_touched(self) -> bool:
-        """Whether the instance was changed in place since it was lent."""
-        lent, entries = self.lent, self.entries
-        number, input, _ = self.held
-        # Another thread may have started the call since it was lent.
-        if lent is None or input is MADE_LATER or number != entries[len(entries) - 1][2]:
-            return False
-        arguments = self.spec.arguments
-        if arguments.is_shallow:
-            return not arguments.is_as_kept(input, lent)
-        if lent.__class__ is bytes:
-            return bool(arguments.written(input) != lent)
-        return not same(lent.kept, input)
-
-    def differs_from(self, value: Any) -> bool:
-        """Whether a value is another input than the call's, as the history has it."""
-        arguments = self.spec.arguments
-        if not arguments.is_kept:
-            described = self.described
-            return described.json is None or bool(described != arguments.whole(value))
-        text = self.current()[2]
-        known = self.current_input if text is None or text.kept is NOTHING else text.kept
-        return not same(known, value)
-
-    def restore_input(self) -> None:
-        """Drop the instance that somebody may have changed: the call has a copy, or the text."""
-        lent = self.lent
-        if lent is None:
-            return
-        number, _, text = self.held
-        made = self.spec.arguments.made_of(lent) if self.spec.arguments.is_shallow else MADE_LATER
-        self.held, self.lent = (number, made, text), None
-
-    def take(self, value: Any, *, by_name: bool = False) -> tuple[Any, InputText]:
-        """Check an input that is to take the place of the call's, and describe it.
-
-        Raises:
-            ToolInputError: It does not fit, or no text describes it.
-        """
-        before = None
-        if not self.spec.arguments.is_faithful:
-            before = self.described
-            if before.kept is NOTHING:
-                before.kept = copied(self.current_input)
-        return self.spec.take(self.name, value, before, by_name=by_name)
-
-    def replace_input(
-        self,
-        value: Any,
-        text: InputText,
-        by: str | None = None,
-        phase: StepPhase | None = None,
-    ) -> Move:
-        """Take another input, which is valid: a step `changed` with its text.
-
-        Args:
-            value: The input.
-            text: Its text.
-            by: Who changes it.
-            phase: In which part of deciding.
-
-        Returns:
-            What was written.
-
-        Raises:
-            LifecycleError: The call has started, waits, or has ended.
-        """
-        # Its own time: what hooks say in a pass is written at the end, and is sorted by time.
-        changed = move("changed", at=time(), by=by, phase=phase, detail=text)
-        number = self.append_all((changed,))
-        assert number is not None
-        self.held, self.lent = (number, value, text), None
-        return changed
-
-    def hold_changed(self, number: int, value: Any, text: InputText) -> None:
-        """Take the input as it was changed in place, which leaves a key that was read before."""
-        if self.key is not None and self.key[0] == self.held[0]:
-            self.key = (number, self.key[1])
-        self.held, self.lent = (number, value, text), None
-        if self.stage is _SUSPENDED:
-            self.freeze()
-
-    def changes(self) -> tuple[Move, Any, InputText] | None:
-        """Find what was done to the input in place, as the call should start or wait.
-
-        Returns:
-            What will be written, the input, and its text; None if nothing was done.
-
-        Raises:
-            ToolInputError: It does not fit the tool; the input is as it was.
-        """
-        given = self.held[1]  # first: another thread may start the call, and have it
-        if given is MADE_LATER or not self.is_touched:
-            return None
-        try:
-            value, text = self.take(given)
-        except ToolInputError:
-            self.restore_input()
-            raise
-        return move("changed", at=time(), detail=text), value, text
-
-    def take_changes(self) -> None:
-        """Take in what was done to the input in place, by itself.
-
-        Raises:
-            ToolInputError: As `_changes`.
-        """
-        changed = self.changes()
-        if changed is not None:
-            number = self.append_all(changed[:1])
-            assert number is not None
-            self.hold_changed(number, *changed[1:])
-
-    def _check_approved(self) -> None:
-        if all(each.digest == self.digest for each in self.answers):
-            return
-        raise LifecycleError(
-            f"Call {self.id!r} of tool `{self.name}` is not started: its arguments are not those "
-            "that were approved. Reject it, and let the model make another call."
-        )
-
-    def changes_unstarted(self) -> tuple[Move, ...]:
-        # What does not fit is described as it is, if it has a JSON form: the result counts in any
-        # case, and the plan can be saved.
-        value = self.held[1]
-        is_there = value is not MADE_LATER and self.lent is not None
-        if not (is_there and self.stage.may_start and self.is_touched):
-            return ()
-        try:
-            text = self.take(value)[1]
-        except ToolInputError as error:
-            text = self.spec.arguments.whole(value)
-            text.kept = copied(value)
-            warn(
-                f"Call {self.id!r} ends with an input that was changed in place and does not fit. "
-                f"Its steps show the input as it is. {error}",
-                UserWarning,
-                stacklevel=4,
-            )
-        return () if text.json is None else (move("changed", detail=text),)
-
-    def prove(self) -> bool:
-        """Make sure that validating the text of the input gives the input; what it gave is it.
-
-        It is done before a person is shown the text, or the text goes elsewhere: once a text.
-        """
-        text = self.described
-        if text.is_proven or text.json is None:
-            return text.is_proven
-        number, input, _ = self._made()
-        proof = self.spec.arguments.proof(text, input)
-        if proof is None:
-            return False
-        found, made = proof
-        text.chosen = None if found is text else found
-        self.held, self.lent = (number, made, found), None
-        return True
-
-    def settle_text(self) -> None:
-        """Let the call wait: what validating its text gives is what runs, whatever was there."""
-        if not self.prove() and self.described.json is not None:
-            number, _, text = self.held
-            self.held, self.lent = (number, MADE_LATER, text), None
-
-    def unfit_text(self) -> str | None:
-        """Say what is wrong with a text that does not fit any more, as a date that has passed."""
-        if self.current()[1] is not MADE_LATER:
-            return None
-        try:
-            self._made()
-        except ToolInputError as error:
-            return str(error)
-        return None
-
-    def keeps_rest(self, value: Any, text: InputText) -> bool:
-        """Whether an edit leaves all members of the input as they are that it does not change."""
-        if self.spec.arguments.is_faithful:
-            return True
-        before = self.described
-        try:
-            made = self.current_input
-        except ToolInputError:
-            return False  # it does not fit any more, so nobody can tell
-        return keeps_rest(made, before.data, value, text.data)
-
-    @property
-    def unproven(self) -> str:
-        """What the model reads of a call whose input its own arguments do not describe."""
-        return (
-            f"The arguments of tool `{self.name}` are invalid, so it was not run: read a second "
-            "time, they mean something else, so nobody can be asked about them. Call it with other "
-            "arguments."
-        )
-
-    @property
-    def is_rewritten(self) -> bool:
-        """Whether the program, a hook or a person replaced the input that was decoded."""
-        if self.input_at:
-            return True
-        first = self.entries[0][4]
-        return len(first) > 1 and any(each[0] == "changed" for each in first)
-
-    # What the program reads and changes.
 
     @property
     def accesses(self) -> tuple[ResourceAccess, ...]:
@@ -516,210 +228,340 @@ class DecodedCall(CallRecord):
         data = self.described.data if has_targets else None
         return accesses_of(effects, self.spec.arguments, data)
 
-    def lent_input(self) -> Any:
-        """Return the input for the program; see `AnyToolCall.input`."""
-        if self.spec.arguments.is_fixed and not self.answers:
-            return self.current_input
-        if self.stage.may_start and not self.answers:
-            return self.input_for_hook()
-        self.restore_input()  # nobody reaches what was approved, or run
-        return copied(self.current_input)
-
-    def assign(self, value: Any) -> None:
-        """Take an input that the program assigned; see `AnyToolCall.input`."""
-        is_free = self.review is not None and self.review.edited is not None
-        if self.stage is _SUSPENDED or (self.answers and not is_free):
-            raise LifecycleError(
-                f"The input of call {self.id!r} of tool `{self.name}` is frozen: a decision is "
-                "bound to it. Reject the call instead, and let the model make another one."
-            )
-        taken, text = self.take(value)
-        if self.differs_from(taken):
-            self.replace_input(taken, text)
-        else:
-            self.restore_input()  # what was done in place before is not what was assigned
-
     @property
-    def input_or_data(self) -> Any:
-        """The input to be looked at: as plain data if its text does not fit any more."""
-        try:
-            return self.lent_input()
-        except ToolInputError:
-            return self.described.data
+    def question(self) -> str:
+        """What a person is asked about the call: its arguments as shown, secrets masked."""
+        template = self.selector.options.approval_message
+        shown = self.shown
+        if template is None:
+            return question_of(self.name, shown)
+        from string import Formatter  # most programs have no such message
 
-    @property
-    def digest(self) -> str:
-        """A digest of the tool, its schema and the final arguments.
+        return "".join(
+            text
+            + ("" if name is None else _word(_first(self.spec.arguments.values_of(shown, name))))
+            for text, name, _, _ in Formatter().parse(template)
+        )
 
-        One that is within another call is told by its id as well: what is decided about
-        `c1/2` says nothing of `c1/3` with the same arguments.
-        """
-        return self.digest_of(self.text_or_raise())
+    # How it ends.
 
-    def digest_of(self, text: InputText) -> str:
-        path = [] if self.requested_by is None else [self.id]
-        unset = [{"unset": text.unset}] if text.unset else []
-        return digest_of([self.name, self.selector.definition.digest, text.data, *path, *unset])
+    def result_of(
+        self,
+        output: Any,
+        message: str | None = None,
+        attachments: Iterable[Attachment] = (),
+    ) -> ToolResult:
+        """Return the result that an output makes."""
+        reply = reply_in(output)
+        if reply is not None:
+            if reply.status != "success":
+                raise MisuseError(
+                    f"Call {self.id!r} of tool `{self.name}` is completed with a reply of status "
+                    f"`{reply.status}`. Complete it with a success, or use `call.fail(message)`."
+                )
+            output, message = reply.output, message or reply.model_message
+            attachments = attachments or reply.attachments
+        if message is not None:
+            self.check_text("message", message)
+        return self._encoded(output, message, attachments, reply)
 
-    @property
-    def own_key(self) -> str:
-        """The key without what it begins with."""
-        number = self.input_at
-        if self.key is None or self.key[0] != number:
-            key = digest_of([self.id, self.digest]).removeprefix("sha256:")
-            self.key = (number, key)
-        return self.key[1]
+    def _encoded(
+        self,
+        output: Any,
+        message: str | None,
+        attachments: Iterable[Attachment],
+        reply: Reply[Any] | None,
+    ) -> ToolResult:
+        """Return the result of an output, and of what is said beside it, if it came as a reply."""
+        status: ReplyStatus = "success"
+        code = labels = None
+        if reply is not None:
+            status, code, labels = reply.status, reply.code, reply.labels
+        metadata = self.metadata
+        if metadata.name != self.selector.name:
+            raise self._of_another_tool()
+        attached = self._checked(attachments) if attachments else ()
+        text = (self.spec.output if status == "success" else _ANYTHING).encode(self.name, output)
+        # A test of the text first, since nearly no output holds a file: to look through each output
+        # for an `Attachment` would take longer than to encode it.
+        if '"mime_type":' in text:
+            attached, message = _with_files(output, text, attached, message)
+        return make_result(metadata, text, status, message, attached, code, labels)
 
-    def text_or_raise(self) -> InputText:
-        """Return the text of the input.
+    def end_with(self, result: ToolResult, run: int | None = None) -> ToolResult:
+        """Return a result once the history says that the call ended with it.
+
+        Args:
+            result: The result.
+            run: Of which run it is the outcome; None for the run in progress, or of none.
 
         Raises:
-            ToolInputError: It has no JSON form.
+            LifecycleError: The call has a result, or that run is over: then the result is in the
+                history as `late`.
         """
-        text = self.described
-        if text.json is not None:
-            return text
-        reason, cause = "it cannot be written", None
+        # As `move` makes it, which costs as much as the step.
+        status = result.status
+        ended: Move = ("ended", status, None, None, None, status, None, None, result)
+        if run is None:  # the program may have run the tool by itself
+            self.append_all((*self.changes_unstarted(), ended))
+        else:
+            self.append_all((ended,), None, run)
+        return result
+
+    def _of_another_tool(self) -> ToolOutputError:
+        return ToolOutputError(
+            f"Call {self.id!r} was made for tool `{self.metadata.name}`, but is answered as a call "
+            f"of `{self.selector.name}`. Use the metadata of the call that you answer.",
+            tool=self.selector.name,
+        )
+
+    def finish(self, output: Any, run: int | None = None) -> ToolResult:
+        """End the call with what its function gave; see `AnyToolCall.finish`."""
+        if isinstance(output, REPLY):
+            reply: Reply[Any] = output
+            said = reply.model_message, reply.attachments, reply
+            return self.end_with(self._encoded(reply.output, *said), run)
+        # Every run comes here: what `_encoded` does if nothing is said beside the output.
+        metadata = self.metadata
+        if metadata.name != self.selector.name:
+            raise self._of_another_tool()
+        text = self.spec.output.encode(metadata.name, output)
+        if '"mime_type":' in text:
+            attached, message = _with_files(output, text, (), None)
+            return self.end_with(make_result(metadata, text, "success", message, attached), run)
+        return self.end_with(make_result(metadata, text, "success"), run)
+
+    def fail(self, message: str, code: str | None, run: int | None = None) -> ToolResult:
+        """End the call with an error; see `AnyToolCall.fail`."""
+        message = sendable(words_of(message))
+        if code is not None:
+            self.check_text("code", code)
+            code = sendable(code)
+        return self.end_with(self.failure("error", message, code), run)
+
+    def give_up(self, reason: str, code: str | None, run: int | None = None) -> ToolResult:
+        """End a call of which nobody knows what it did; see `AnyToolCall.indeterminate`."""
+        self.check_text("reason", reason)
+        if code is not None:
+            self.check_text("code", code)
+        return self.end_with(self.unknown_outcome(reason, code), run)
+
+    def check_text(self, what: str, value: object) -> None:
+        """Refuse what the model should read and is no text."""
+        if not isinstance(value, str):
+            raise MisuseError(
+                f"The {what} for call {self.id!r} of tool `{self.name}` is {shorten(value)}. "
+                "Give a text: the model reads it."
+            )
+
+    def _checked(self, attachments: Iterable[Attachment]) -> tuple[Attachment, ...]:
+        from .._transcript.message import attachments_of
+
+        return attachments_of(f"Call {self.id!r} of tool `{self.name}`", attachments)
+
+    def start(
+        self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
+    ) -> tuple[Invocation, int]:
+        """Do as `AnyToolCall.start` does, and name the run by the number of its entry."""
+        while True:
+            since = len(self.entries)  # what follows holds of this history
+            changed = None if self.lent is None else self.changes()
+            if changed is not None and self.selector.needs_review:
+                self.take_changes()  # on record first: it has to be reviewed, so this refuses
+                continue
+            found = self.check_start(skipped, invocation)
+            if not self.spec.arguments.is_faithful and (why := self.unfit_text()) is not None:
+                self._end_unfit(why, since)
+            moves = _STARTED
+            if self.round.closed_by is not None:  # then it is on record elsewhere
+                at, by = self.round.started
+                moves = (("started", "started", at, by, None, None, None, None, None),)
+            run = self.append_all(moves if changed is None else (changed[0], *moves), since)
+            if run is not None:
+                if changed is not None:
+                    self.hold_changed(run, *changed[1:])
+                return found, run
+
+    def _end_unfit(self, why: str, since: int) -> None:
+        """End a call whose text does not fit any more, so that the model reads why.
+
+        A call that was started before does not become an issue: it may have had its effects.
+
+        Raises:
+            ToolInputError: It does not, and this says why.
+        """
+        if not self.history.was_started:
+            ended = move("ended", by=REFUSED_BY, phase="execution", verdict="rejected", reason=why)
+            self.append_all((ended,), since)
+        raise ToolInputError(why, tool=self.name)
+
+    def check_start(
+        self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
+    ) -> Invocation:
+        """Refuse a call that `start` would refuse, and change nothing."""
+        invocation = invocation or self.spec.invocation
+        if invocation is None:
+            what = "an input model" if isinstance(self.spec.arguments.type, type) else "a schema"
+            raise MisuseError(
+                f"Tool `{self.name}` (call {self.id!r}) is {what} without a function. Do the work "
+                "yourself and answer with `call.complete(output)`."
+            )
+        if skipped is not None and (skipped or invocation.required):
+            invocation.check(self.call, skipped)
+        self.check_may_start()
+        return invocation
+
+    async def run(self, invocation: Invocation, skipped: dict[str, Any]) -> Any:
+        """Run a call that was started, and cut it off when its tool's deadline passes.
+
+        Raises:
+            TimedOut: It was cut off. What the function raises comes out unchanged, also a
+                `TimeoutError` of its own.
+        """
+        import asyncio  # slow to load, and most programs need it later
+
+        # `asyncio.timeout` raises the same `TimeoutError` that the function may raise by itself.
+        # Which of the two came out is told by identity: only its own passed the inner `except`.
+        seconds, own = self.selector.timeout, None
         try:
-            compact_json(self.spec.arguments.to_data(self.current_input))
-        except (TypeError, ValueError, RecursionError) as error:
-            hides = self.spec.has_secrets
-            reason = "its text is hidden" if hides else cut(" ".join(str(error).split()), 200)
-            cause = None if hides else error
-        raise ToolInputError(
-            f"The input of call {self.id!r} of tool `{self.name}` has no JSON form ({reason}). "
-            "Assign an input that has, as in `call.input = ...`.",
-            tool=self.name,
-        ) from cause
+            async with asyncio.timeout(seconds):
+                try:
+                    return await invocation.run(self.call, self.input_for_tool(), skipped)
+                except TimeoutError as error:
+                    own = error
+                    raise
+        except TimeoutError as error:
+            if error is own:
+                raise
+            raise TimedOut(
+                f"did not finish within {seconds:g} seconds and was cut off.", is_in_doubt=True
+            ) from None
+        finally:
+            del own  # its traceback holds this frame
+
+    def suspend(self, ticket: SuspendTicket, run: int | None = None) -> SuspendedCall:
+        """Let a call wait for a decision.
+
+        Args:
+            ticket: What is asked.
+            run: The run that asks; None for the one in progress, or the program.
+
+        Raises:
+            MisuseError: The ticket is not a `SuspendTicket`.
+            LifecycleError: The call waits already, or has ended.
+            ToolInputError: Its input was changed in place, and does not fit any more.
+        """
+        if not hasattr(ticket, "resume_mode"):
+            raise MisuseError(
+                f"Call {self.id!r} of tool `{self.name}` waits under a SuspendTicket, not "
+                f"{shorten(ticket)}. Write `call.suspend(SuspendTicket(message=...))`."
+            )
+        while True:
+            since, changed = len(self.entries), None
+            if self.stage.may_start:
+                changed = self.changes()
+                if changed is None:
+                    self.settle_text()
+            digest = self.digest if changed is None else self.digest_of(changed[2])
+            verdict = BY_TOOL if self.stage.name == "running" else None
+            said: Said = {"verdict": verdict, "digest": digest, "detail": ticket}
+            moves = () if changed is None else changed[:1]
+            number = self.append_all((*moves, move("suspended", **said)), since, run)
+            if number is not None:
+                if changed is not None:
+                    self.hold_changed(number, *changed[1:])
+                suspended_call = outcome_types()[1]
+                return suspended_call(self.call, ticket, digest, verdict is not None)
+
+    def handled(self, output: Any, result: ToolResult, by: str | None) -> HandledCall[Any, Any]:
+        """Return the call as one that got its result without being run."""
+        made: HandledCall[Any, Any] = self.spec.handled_type(
+            self.metadata, self.input_or_data, output, result, by
+        )
+        return made
+
+    def outcome(
+        self, history: History | None = None
+    ) -> HandledCall[Any, Any] | RejectedCall | SuspendedCall:
+        """Return what hooks, a gate or a person made of the call, which waits or was ended by them.
+
+        Args:
+            history: Its history as it was at some moment; by default as it is.
+        """
+        history = self.history if history is None else history
+        wait = history.wait
+        rejected_call, suspended_call = outcome_types()
+        if wait is not None:
+            was_started = wait.verdict == BY_TOOL
+            return suspended_call(self.call, wait.detail, wait.digest or "", was_started, wait.by)
+        end = history.end
+        assert end is not None
+        if end.verdict != "success":
+            return rejected_call(self.metadata, self.call, end.reason or "", end.source, end.by)
+        # A function in place of hooks may have run the tool itself.
+        detail = end.detail
+        output, result = (detail.output, detail) if isinstance(detail, ToolResult) else detail
+        for step in history.this_try.of_kind("reviewed"):
+            if step.phase == "after" and step.verdict == "replaced":
+                result = step.detail[1]
+                output = result.output
+                break
+        return self.handled(output, result, end.by)
 
     def __reduce__(self) -> tuple[Any, ...]:
         _, input, text = self.current()
         given = None if input is MADE_LATER and text is not None else self.current_input
-        steps = tuple(map(_without_hook, self.history))
+        steps = History(map(_without_hook, self.history))
         is_on_record = self.round.closed_by == ON_RECORD
         call_round = self.round if is_on_record else self.round.copy_as(PICKLED)
         rest = (self.coerced, text, call_round)
         return (_rebuild, (self.selector, self.metadata, given, steps, rest))
 
 
+# Kept, and not imported anew for each outcome, which takes longer than to make it. `call` imports
+# this file, since a call holds its record.
+@cache
+def outcome_types() -> tuple[type[RejectedCall], type[SuspendedCall]]:
+    """Load the classes of the outcomes that hold the call as users see it."""
+    from .call import RejectedCall, SuspendedCall
+
+    return RejectedCall, SuspendedCall
+
+
 _new = object.__new__
-# What types raise, pydantic's own as well, for a path of 300 letters or a pattern of a huge repeat.
-_TOO_MUCH = (OSError, OverflowError, RecursionError)
+_ANYTHING = Output(None)
+_STARTED: Final = (move("started"),)
+_LONGEST_WORD = 200
 
 
-def decode(
-    selector: AnySelector,
-    metadata: ToolMetadata,
-    *,
-    redact: bool = False,
-    entry: Entry | None = None,
-    call_round: CallRound = NO_ROUND,
-) -> DecodedCall:
-    """Decode a call of a tool.
-
-    Args:
-        selector: The tool.
-        metadata: What the model sent.
-        redact: Hide the values that came, and a validator's own words, in an error.
-        entry: How its history begins; by default with the present moment.
-        call_round: The round that it belongs to, if any.
-
-    Raises:
-        InvalidArgumentsError: The arguments do not fit; the error names every failing field.
-    """
-    spec = selector.spec
-    try:
-        value = spec.validate_json(metadata.arguments)
-        coerced: tuple[str, ...] = ()
-        read = metadata.arguments
-    except ValidationError as error:
-        value, coerced, read = _coerced(selector, metadata, error, redact)
-    except _TOO_MUCH as error:
-        raise _unreadable(selector, metadata, error, redact) from None
-    except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
-        from .._transcript.assistant import ToolMetadata
-
-        if not isinstance(metadata, ToolMetadata):
-            raise MisuseError(
-                f"A call is decoded from its ToolMetadata, not from {shorten(metadata)}. Make "
-                "one, as in `ToolMetadata(id=..., name=..., arguments=text)`."
-            ) from None
-        redact = redact or spec.has_secrets
-        said = " (its text is hidden)" if redact else f": {cut(words_of(error), 200)}"
-        raise ToolInputError(
-            f"A validator of tool `{selector.name}` raised {type(error).__name__}{said} (call "
-            f"{metadata.id!r}). Validators raise ValueError for what does not fit; fix the "
-            "validator.",
-            tool=selector.name,
-        ) from (None if redact else error)
-    # Filled here and not by an `__init__`: this is done for every call of every turn, and what an
-    # `__init__` would check was just made.
-    made: DecodedCall = _new(DecodedCall)
-    made.metadata = metadata
-    made.selector = selector
-    made.spec = spec
-    made.coerced = coerced
-    text: InputText | None = None
-    entry = entry or first_entry(time())
-    if not spec.arguments.is_faithful:  # read again, it might be another input
-        text = spec.arguments.proposed(read, value)
-        entry = first_entry(entry[3], entry[4][0][3], text)
-    made.held = (0, value, text)
-    made.lent = made.key = made._flat = made.review = made._call = None
-    made.entries = {0: entry}
-    made.round = call_round
-    return made
+def _first(values: list[Any]) -> Any:
+    return values[0] if values else None
 
 
-def _coerced(
-    selector: AnySelector, metadata: ToolMetadata, error: ValidationError, redact: bool
-) -> tuple[Any, tuple[str, ...], str]:
-    spec = selector.spec
-    try:
-        return selector.spec.arguments.coerce(metadata.arguments, error)
-    except _TOO_MUCH as failed:
-        raise _unreadable(selector, metadata, failed, redact) from None
-    except ValidationError as failed:
-        # Its cause would carry the values on, into the first log that shows a traceback.
-        hides = redact or selector.spec.has_secrets
-        raise _invalid(selector, metadata, spec.issues_of(failed, redact=redact)) from (
-            None if hides else failed
-        )
-    finally:
-        del error  # else a cycle: see `Arguments.coerce`
-
-
-def _unreadable(
-    selector: AnySelector, metadata: ToolMetadata, error: Exception, redact: bool
-) -> InvalidArgumentsError:
-    hides = redact or selector.spec.has_secrets
-    said = "" if hides else f": {cut(escape_unprintable(words_of(error)), 200)}"
-    issue = FieldIssue("", f"they are too long, or nested too deeply, to be read{said}")
-    return _invalid(selector, metadata, (issue,))
-
-
-def _invalid(
-    selector: AnySelector, metadata: ToolMetadata, issues: tuple[FieldIssue, ...]
-) -> InvalidArgumentsError:
-    lines = "\n".join(f"- {issue}" for issue in issues)
-    return InvalidArgumentsError(
-        f"The arguments of tool `{selector.name}` are invalid, so it was not run:\n{lines}\n"
-        "Call it again with corrected arguments.",
-        tool=selector.name,
-        call_id=metadata.id,
-        fields=issues,
+def _word(value: Any) -> str:
+    return cut(
+        escape_unprintable(value if isinstance(value, str) else compact_json(value)), _LONGEST_WORD
     )
+
+
+def _with_files(
+    output: Any, text: str, attached: tuple[Attachment, ...], message: str | None
+) -> tuple[tuple[Attachment, ...], str | None]:
+    """Let the model see the files that are in an output, in place of their data."""
+    from .._transcript.message import attachments_in, shown_with
+
+    # What is not written is shown to nobody: a field may be left out, or not be declared.
+    inside = dict.fromkeys(attachments_in(output))
+    found = tuple(each for each in inside if compact_json(each.url) in text)
+    if found and message is None:
+        message = shown_with(text, found)
+    return tuple(dict.fromkeys((*attached, *found))), message
 
 
 def record_of(given: object) -> DecodedCall | None:
     """Return the record of a call that users have; None for anything else."""
     record = getattr(given, "_record", None)
     return record if isinstance(record, DecodedCall) else None
-
-
-def decoded_calls(calls: Iterable[CallRecord]) -> Iterator[DecodedCall]:
-    """Return those of some calls that could be read."""
-    return (call for call in calls if isinstance(call, DecodedCall))
 
 
 def _without_hook(step: Step) -> Step:
@@ -732,7 +574,7 @@ def _rebuild(
     selector: AnySelector,
     metadata: ToolMetadata,
     input: Any,
-    steps: tuple[Step, ...],
+    steps: History,
     rest: tuple[tuple[str, ...], InputText | None, CallRound],
 ) -> DecodedCall:
     coerced, text, call_round = rest

@@ -13,10 +13,11 @@ end only as cancelled, and one that requested others ends after these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property, partial
+from time import time
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .._transcript.assistant import AssistantTurn
     from .._transcript.result import ToolResult
     from .._transcript.transcript import Place, Transcript
+    from .outcomes import RecoverableToolCallIssue
 
 
 class CallStatus(StrEnum):
@@ -300,6 +302,16 @@ StepPhase: TypeAlias = Literal[
     "execution", "gate", "before", "after", "decision", "decode", "reply"
 ]
 
+RejectionSource: TypeAlias = Literal["hook", "gate", "user", "decision"]
+"""Who rejected a call: an execution hook, a gate that blocked it, the user's own code, or whoever
+decided to cancel it while it was suspended."""
+
+_SOURCES: Final[Mapping[StepPhase | None, RejectionSource]] = {
+    "execution": "hook",
+    "gate": "gate",
+    "decision": "decision",
+}
+
 HOOK_PHASES: Final = frozenset({"execution", "gate"})
 """The phases before a run."""
 
@@ -359,6 +371,26 @@ class Step(NamedTuple):
         stage: Stage = self.led_to.stage
         return stage
 
+    @property
+    def as_move(self) -> Move:
+        """The step as it is written, as into another history."""
+        return (self.kind, key_of(self.kind, self.phase, self.verdict), *self[2:])
+
+    @property
+    def source(self) -> RejectionSource:
+        """What rejected the call, if it ended by this step without a run."""
+        return _SOURCES[self.phase]
+
+    @property
+    def hook_key(self) -> str | None:
+        """The name by which a saved history knows the hook of the step, if it has one."""
+        return hook_key(self.detail)
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the call refused to start by this step."""
+        return self.by == REFUSED_BY
+
 
 class Said(TypedDict, total=False):
     """The fields that a step need not have."""
@@ -387,14 +419,9 @@ def move(kind: StepKind, **said: Unpack[Said]) -> Move:
     return (kind, key_of(kind, phase, verdict), get("at"), *who)
 
 
-def move_of(step: Step) -> Move:
-    """Return a step as it is written, as into another history."""
-    return (step.kind, key_of(step.kind, step.phase, step.verdict), *step[2:])
-
-
 def steps_in(
     entries: Mapping[int, Entry], count: int, before: tuple[Step, ...] = (), since: int = 0
-) -> tuple[Step, ...]:
+) -> History:
     """Read the steps of a history.
 
     The times never go back: a clock that was put back counts as the time of the step before.
@@ -417,7 +444,7 @@ def steps_in(
             # and rows and events, which are sorted by time, would disagree with the history.
             last = max(last, at)
             steps.append(_new_step((each[0], led_to, last, *each[3:])))
-    return tuple(steps)
+    return History(steps)
 
 
 def _follows(led_to: Any, step: Move) -> Any:
@@ -436,12 +463,6 @@ def _follows(led_to: Any, step: Move) -> Any:
 _new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 _new_step: Callable[[tuple[Any, ...]], Step] = partial(_new, Step)
 """Make a step of a tuple of all its fields, in a fifth of the time that `Step(...)` takes."""
-
-
-def as_entry(steps: Sequence[Step]) -> Entry:
-    """Return a history as one entry, as one that was saved goes on: it was all written before."""
-    start = -1 if any(step.kind == "started" for step in steps) else 0
-    return (steps[-1].led_to, start, 0, steps[-1].at, tuple(map(move_of, steps)))
 
 
 def first_entry(at: float, by: str | None = None, text: Any = None) -> Entry:
@@ -495,6 +516,17 @@ def stage_after(led_to: Any, key: str) -> Stage | None:
         if end is _CANCELLED and all(each.stage.is_end for each in led_to.calls):
             return end
     return after
+
+
+VERDICTS: Final[Mapping[StepKind, tuple[str | None, ...]]] = MappingProxyType(
+    {
+        "suspended": (BY_TOOL, None),
+        "decided": ("resume", "edit", "cancel"),
+        "ended": tuple(END_OF),
+        "retried": (SPENT, CONTINUED, None),
+    }
+)
+"""What the verdict of a step may be, by the kind of the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -615,6 +647,14 @@ class CallRound:
         """The programs of the provider that made calls of the turn, by the ids of the calls."""
         return {} if self.turn is None else self.turn.callers
 
+    def first_entry(self, by: str | None = None) -> Entry:
+        """Begin the history of calls of the round, now.
+
+        Args:
+            by: The id of the call that requested them, if one did.
+        """
+        return first_entry(time(), by)
+
     def take_in(self, requested: Iterable[Any]) -> None:
         """Keep calls that a call requested."""
         # Into one dict, so that of two threads none drops what the other puts in. Others may do so
@@ -692,82 +732,6 @@ class Answer(NamedTuple):
         return self.ticket.resume_mode == "pass_decision_to_tool"
 
 
-def answers_in(steps: tuple[Step, ...]) -> tuple[Answer, ...]:
-    """Return the decisions by which a call goes on, the latest first: at most one for each asker.
-
-    Two may ask: a gate before the call is run, and the tool itself while it runs. Neither answer
-    stands for the other. A new question of an asker spends what answered its last one, and no
-    answer outlives the arguments that it was given about.
-    """
-    # Of `suspended (gate) decided started suspended (tool) decided` both answers count, the
-    # tool's first. Had the tool asked about other arguments (another digest), the gate's would be
-    # dropped, since it was given about the arguments before.
-    answers: list[Answer] = []
-    asked: Step | None = None
-    is_of_tool = False
-    for step in steps:
-        kind = step.kind
-        if kind == "suspended":
-            asked, is_of_tool = step, step.verdict == BY_TOOL
-            answers = [
-                each
-                for each in answers
-                if each.is_of_tool is not is_of_tool and step.digest in (None, each.digest)
-            ]
-        elif kind == "retried" and step.verdict == SPENT:
-            answers = []
-        elif kind == "decided" and asked is not None and step.verdict != "cancel":
-            if step.verdict == "edit":
-                answers = [each for each in answers if each.digest == step.digest]
-            digest, phase = step.digest or asked.digest or "", asked.phase
-            by = is_of_tool, phase == "gate", phase is not None
-            answers.insert(0, Answer(step.detail, asked.detail, digest, *by))
-    return tuple(answers)
-
-
-def settled_by(steps: tuple[Step, ...]) -> Step:
-    """Return the step by which a call came to wait, or ended, last."""
-    at = -1
-    while steps[at].kind not in ("suspended", "ended"):
-        at -= 1
-    return steps[at]
-
-
-def as_it_left(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return a history as it was when the call went elsewhere, if it did: views show it so."""
-    at = len(steps)
-    while steps[at - 1].stage is _ELSEWHERE:
-        at -= 1
-    return steps[:at]
-
-
-def wait_of(steps: tuple[Step, ...]) -> Step | None:
-    """Return the step by which a call waits, if it does."""
-    steps = as_it_left(steps)
-    return settled_by(steps) if steps[-1].stage.name == "suspended" else None
-
-
-def end_of(steps: tuple[Step, ...]) -> Step | None:
-    """Return the step by which a call ended, if it did."""
-    return settled_by(steps) if steps[-1].stage.is_end else None
-
-
-def steps_of_kind(steps: tuple[Step, ...], kind: StepKind) -> Iterator[Step]:
-    """Return the steps of one kind, the latest first."""
-    return (step for step in reversed(steps) if step.kind == kind)
-
-
-def recorded_in(steps: tuple[Step, ...]) -> Step | None:
-    """Return the step by which a plan was told about the present wait or end, if it was."""
-    step: Step
-    for step in reversed(steps):
-        if step.kind == "recorded":
-            return step
-        if step.kind in ("suspended", "ended"):
-            return None
-    return None
-
-
 CallRowState: TypeAlias = Literal[
     "pending",
     "in_doubt",
@@ -781,7 +745,6 @@ CallRowState: TypeAlias = Literal[
 ]
 
 ANSWERED: Final = ("finished", "handled", "rejected", "unusable")
-"""The states of the calls whose results the plan has."""
 
 _ELSEWHERE: Final = STAGES["elsewhere"]
 _OF_DOUBT: Final = ("started", "abandoned", "retried", "decided")
@@ -792,68 +755,195 @@ _OF_STAGE: Mapping[Stage, CallRowState] = {
 }
 
 
-def state_in(history: tuple[Step, ...]) -> CallRowState:
-    """Say by its history which list of a plan a call is in."""
-    stage = history[-1].stage
-    if stage.is_pending:
-        return "pending"
-    of_stage = _OF_STAGE.get(stage)
-    if of_stage is not None:
-        return of_stage
-    if stage is _ELSEWHERE:
-        return state_in(as_it_left(history))
-    # A hook's word counts at once, in every plan. The outcome of a tool counts for a plan when it
-    # was told (`recorded`): until then the caller still has to pass the result.
-    last = settled_by(history)
-    if last.phase in SETTLING:
-        if last.kind == "suspended":
-            return "suspended"
-        return "handled" if last.verdict == "success" else "rejected"
-    if last.phase == "reply" or recorded_in(history) is not None:
-        return "suspended" if last.kind == "suspended" else "finished"
-    if last.phase == "decode":
-        return "unusable"
-    # After `abandoned`, an end that no plan was told about proves nothing, unless another try was
-    # made since, which is known from its start, or somebody who knew of the doubt approved the
-    # call.
-    kind = next((step.kind for step in reversed(history) if step.kind in _OF_DOUBT), None)
-    return "in_doubt" if kind == "abandoned" else "pending"
+class History(tuple[Step, ...]):
+    """All steps of a call up to some moment, and what is read from them."""
 
+    __slots__ = ()
 
-def result_in(steps: tuple[Step, ...]) -> ToolResult | None:
-    """Return the result of a handled or recorded call, as after-hooks left it."""
-    for step in reversed(steps):
-        if step.phase == "after" and step.verdict == "replaced":
-            replaced: ToolResult = step.detail[1]
-            return replaced
-        if step.kind == "recorded" or step.phase == "reply":
-            recorded: ToolResult = step.detail
-            return recorded
-        if step.kind == "ended" and step.phase in SETTLING and step.verdict == "success":
-            handled: ToolResult = step.detail[1]
-            return handled
-    return None
+    def of_kind(self, kind: StepKind) -> Iterator[Step]:
+        """Return the steps of one kind, the latest first."""
+        return (step for step in reversed(self) if step.kind == kind)
 
+    @property
+    def stage(self) -> Stage:
+        """The stage of the call."""
+        return self[-1].stage
 
-def is_unread(history: tuple[Step, ...]) -> bool:
-    """Whether a call is of no tool: it could not be used, or gave the final answer."""
-    return len(history) > 1 and history[1].phase in ("decode", "reply")
+    def stage_after(
+        self, kind: StepKind, phase: StepPhase | None, verdict: str | None
+    ) -> Stage | None:
+        """Return the stage that another step leads to, if it may follow."""
+        return stage_after(self[-1].led_to, key_of(kind, phase, verdict))
 
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The decisions by which a call goes on, the latest first: at most one for each asker.
 
-def was_begun(history: tuple[Step, ...]) -> bool:
-    """Whether the tool of a call was started: in this try, an earlier one, or before it asked."""
-    return any(step.kind in ("started", "requested") or step.verdict == BY_TOOL for step in history)
+        Two may ask: a gate before the call is run, and the tool itself while it runs. Neither
+        answer stands for the other. A new question of an asker spends what answered its last one,
+        and no answer outlives the arguments that it was given about.
+        """
+        # Of `suspended (gate) decided started suspended (tool) decided` both answers count, the
+        # tool's first. Had the tool asked about other arguments (another digest), the gate's would
+        # be dropped, since it was given about the arguments before.
+        answers: list[Answer] = []
+        asked: Step | None = None
+        is_of_tool = False
+        for step in self:
+            kind = step.kind
+            if kind == "suspended":
+                asked, is_of_tool = step, step.verdict == BY_TOOL
+                answers = [
+                    each
+                    for each in answers
+                    if each.is_of_tool is not is_of_tool and step.digest in (None, each.digest)
+                ]
+            elif kind == "retried" and step.verdict == SPENT:
+                answers = []
+            elif kind == "decided" and asked is not None and step.verdict != "cancel":
+                if step.verdict == "edit":
+                    answers = [each for each in answers if each.digest == step.digest]
+                digest, phase = step.digest or asked.digest or "", asked.phase
+                by = is_of_tool, phase == "gate", phase is not None
+                answers.insert(0, Answer(step.detail, asked.detail, digest, *by))
+        return tuple(answers)
 
+    @property
+    def settled_by(self) -> Step:
+        """The step by which the call came to wait, or ended, last."""
+        at = -1
+        while self[at].kind not in ("suspended", "ended"):
+            at -= 1
+        return self[at]
 
-def this_try(history: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return the steps of the present try: those from the last `retried` on that began another."""
-    for at in range(len(history) - 1, 0, -1):
-        if history[at].kind == "retried" and history[at].verdict != CONTINUED:
-            return history[at:]
-    return history
+    @property
+    def as_it_left(self) -> History:
+        """The history as it was when the call went elsewhere, if it did: views show it so."""
+        if self[-1].stage is not _ELSEWHERE:
+            return self
+        at = len(self) - 1
+        while self[at - 1].stage is _ELSEWHERE:
+            at -= 1
+        return History(self[:at])
 
+    @property
+    def wait(self) -> Step | None:
+        """The step by which the call waits, if it does."""
+        steps = self.as_it_left
+        return steps.settled_by if steps[-1].stage.name == "suspended" else None
 
-def was_touched(history: tuple[Step, ...]) -> bool:
-    """Whether a call was started or answered, by whoever, since the hooks let it pass."""
-    is_open = history[-1].stage.may_start
-    return was_begun(history) or (not is_open and state_in(history) in ("pending", "finished"))
+    @property
+    def end(self) -> Step | None:
+        """The step by which the call ended, if it did."""
+        return self.settled_by if self[-1].stage.is_end else None
+
+    @property
+    def recorded(self) -> Step | None:
+        """The step by which a plan was told about the present wait or end, if it was."""
+        for step in reversed(self):
+            if step.kind == "recorded":
+                return step
+            if step.kind in ("suspended", "ended"):
+                return None
+        return None
+
+    @property
+    def state(self) -> CallRowState:
+        """Which list of a plan the call is in."""
+        stage = self[-1].stage
+        if stage.is_pending:
+            return "pending"
+        of_stage = _OF_STAGE.get(stage)
+        if of_stage is not None:
+            return of_stage
+        if stage is _ELSEWHERE:
+            return self.as_it_left.state
+        # A hook's word counts at once, in every plan. The outcome of a tool counts for a plan when
+        # it was told (`recorded`): until then the caller still has to pass the result.
+        last = self.settled_by
+        if last.phase in SETTLING:
+            if last.kind == "suspended":
+                return "suspended"
+            return "handled" if last.verdict == "success" else "rejected"
+        if last.phase == "reply" or self.recorded is not None:
+            return "suspended" if last.kind == "suspended" else "finished"
+        if last.phase == "decode":
+            return "unusable"
+        # After `abandoned`, an end that no plan was told about proves nothing, unless another try
+        # was made since, which is known from its start, or somebody who knew of the doubt approved
+        # the call.
+        kind = next((step.kind for step in reversed(self) if step.kind in _OF_DOUBT), None)
+        return "in_doubt" if kind == "abandoned" else "pending"
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the plan has the result of the call."""
+        return self.state in ANSWERED
+
+    @property
+    def result(self) -> ToolResult | None:
+        """The result of a handled or recorded call, as after-hooks left it."""
+        for step in reversed(self):
+            if step.phase == "after" and step.verdict == "replaced":
+                replaced: ToolResult = step.detail[1]
+                return replaced
+            if step.kind == "recorded" or step.phase == "reply":
+                recorded: ToolResult = step.detail
+                return recorded
+            if step.kind == "ended" and step.phase in SETTLING and step.verdict == "success":
+                handled: ToolResult = step.detail[1]
+                return handled
+        return None
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the call is of no tool: it could not be used, or gave the final answer."""
+        return len(self) > 1 and self[1].phase in ("decode", "reply")
+
+    @property
+    def issue(self) -> RecoverableToolCallIssue | None:
+        """What is wrong with a call that could not be used; None for any other call."""
+        if len(self) < 2 or self[1].phase != "decode":
+            return None
+        issue: RecoverableToolCallIssue = self[1].detail
+        return issue
+
+    @property
+    def was_started(self) -> bool:
+        """Whether the tool was started: in this try, an earlier one, or before it asked."""
+        return any(
+            step.kind in ("started", "requested") or step.verdict == BY_TOOL for step in self
+        )
+
+    @property
+    def was_touched(self) -> bool:
+        """Whether the call was started or answered, by whoever, since the hooks let it pass."""
+        if self.was_started:
+            return True
+        return not self.stage.may_start and self.state in ("pending", "finished")
+
+    @property
+    def this_try(self) -> History:
+        """The steps of the present try: those from the last `retried` on that began another."""
+        for at in range(len(self) - 1, 0, -1):
+            if self[at].kind == "retried" and self[at].verdict != CONTINUED:
+                return History(self[at:])
+        return self
+
+    @property
+    def asked_hooks(self) -> list[Any]:
+        """The execution hooks that reviewed the call in this try, since a person edited it."""
+        found: list[Any] = []
+        for step in reversed(self):
+            if step.kind == "retried" or (step.kind == "decided" and step.verdict == "edit"):
+                break
+            if step.phase == "execution" and step.kind == "reviewed":
+                found.append(step.detail)
+        return found
+
+    @property
+    def as_entry(self) -> Entry:
+        """The history as one entry, as one that was saved goes on: it was all written before."""
+        start = -1 if any(step.kind == "started" for step in self) else 0
+        moves = tuple([step.as_move for step in self])
+        return (self[-1].led_to, start, 0, self[-1].at, moves)

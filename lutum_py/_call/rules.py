@@ -25,17 +25,9 @@ from .._schema.signature import (
 from .._text.escaping import meant_by, names_for_message
 from .._text.json import is_mapping, shorten
 from ..errors import ToolDefinitionError
-from .deciding import (
-    OF_ARGUMENTS,
-    HookGenerator,
-    Review,
-    apply_decision,
-    ask,
-    ask_function,
-    take_changes,
-    with_arguments,
-)
+from .deciding import OF_ARGUMENTS, Review, Reviewer, with_arguments
 from .decisions import Complete, Reject, RunNormally
+from .drivers import HookGenerator
 from .spec import FnSpec
 
 if TYPE_CHECKING:
@@ -63,7 +55,7 @@ class CallRule:
 
     def review(self, review: Review) -> HookGenerator[None]:
         """Let it review one call."""
-        return ask_function(review, self.function)
+        return review.ask_function(self.function)
 
 
 class ArgsRule:
@@ -146,11 +138,12 @@ class ArgsRule:
         shown: Any = call.input_for_hook()
         # Called twice: first the function, which may be async, then what is made of its answer.
         # Both may raise, and both are then errors of this rule, under its name.
-        said: Any = yield from ask(self.name, self._answer, call, call, shown)
-        said = yield from ask(self.name, self._decision, call, call, shown, said)
+        asked = Reviewer(self.name, call)
+        said: Any = yield from asked.ask(self._answer, call, shown)
+        said = yield from asked.ask(self._decision, call, shown, said)
         wanted = _OF_INPUT if self._invocation is None else OF_ARGUMENTS
-        apply_decision(self.name, review, said, shown, None, wanted)
-        take_changes(review, self.name)
+        review.apply(self.name, said, shown, None, wanted)
+        review.take_changes(self.name)
 
     def _answer(self, call: DecodedCall, shown: Any) -> Any:
         if self._invocation is None:

@@ -162,21 +162,21 @@ class AnySelector(Immutable):
         if result.ran_with is not None:
             return result.ran_with
         from .._transcript.assistant import ToolMetadata
-        from .call_state import decode
+        from .call_state import DecodedCall
 
         metadata = ToolMetadata(id=result.id, name=result.name, arguments=result.arguments)
         try:
-            return self.spec.arguments.to_data(decode(self, metadata).current_input)
+            return self.spec.arguments.to_data(DecodedCall.decode(self, metadata).current_input)
         except (InvalidArgumentsError, TypeError, ValueError, RecursionError):
             return None
 
     def accepts(self, arguments: str) -> bool:
         """Whether the arguments that a model sends, as text, fit the tool."""
         from .._transcript.assistant import ToolMetadata
-        from .call_state import decode
+        from .call_state import DecodedCall
 
         try:
-            decode(self, ToolMetadata(id="", name=self.name, arguments=arguments))
+            DecodedCall.decode(self, ToolMetadata(id="", name=self.name, arguments=arguments))
         except InvalidArgumentsError:
             return False
         return True

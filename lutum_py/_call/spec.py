@@ -35,7 +35,7 @@ from ..errors import FieldIssue, ToolDefinitionError, ToolInputError
 
 if TYPE_CHECKING:
     from .._transcript.result_cap import ResultCap
-    from .deciding import HookGenerator
+    from .drivers import HookGenerator
 
 P = ParamSpec("P")
 In = TypeVar("In")

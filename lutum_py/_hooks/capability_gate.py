@@ -13,7 +13,6 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from .._call.call import AnyToolCall
 from .._call.decisions import Block, Complete, Suspend
-from .._call.outcomes import question_about
 from .._context.context import RunIdentity
 from .._context.suspension import Decision, SuspendTicket
 from .._schema.capabilities import DryRun, RiskLevel, ToolCapabilities, ToolEffect, risk_of
@@ -241,7 +240,7 @@ def _tell(effect: ToolEffect, targets: list[Any]) -> str:
 
 
 def _ticket(call: AnyToolCall, risk: RiskLevel) -> SuspendTicket:
-    asked = question_about(call._record)
+    asked = call._record.question
     return SuspendTicket(
         action="confirm",
         message=f"Tool `{call.name}` asks for a decision: {_effects(call)}. {asked}",

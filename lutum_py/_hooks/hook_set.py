@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome
-from .._call.deciding import HookGenerator, drive, drive_sync
+from .._call.drivers import HookGenerator, drive, drive_sync
 from .._call.selector import AnySelector, FnSelector, Selector
 from .._text.escaping import meant_by, names_for_message
 from .._text.json import shorten

@@ -20,34 +20,10 @@ from typing import Any, Final, NamedTuple
 
 from .._call.call import Hooks
 from .._call.call_state import DecodedCall
-from .._call.deciding import (
-    OF_ARGUMENTS,
-    OF_INPUT,
-    HookGenerator,
-    Review,
-    Verdict,
-    apply_decision,
-    ask,
-    ask_approval,
-    ask_function,
-    ask_rules,
-    asked_in,
-    begin,
-    check_answers,
-    checked_reason,
-    hook_error,
-    hook_raised,
-    is_answered,
-    not_a_decision,
-    output_and_result,
-    settle,
-    take_changes,
-    unproven,
-    was_asked,
-    write_all,
-)
+from .._call.deciding import OF_ARGUMENTS, OF_INPUT, Review, Reviewer, Verdict, was_asked
 from .._call.decisions import Block, Complete, Reject, RunNormally, Suspend
-from .._call.history import STAGES, Move, move, this_try
+from .._call.drivers import HookGenerator
+from .._call.history import STAGES, Move, move
 from .._call.selector import Selector
 from .._text.escaping import words_of
 from .._text.json import shorten
@@ -89,7 +65,7 @@ def review_calls(
         led_to = entries[len(entries) - 1][0]
         if led_to.stage.may_ask:
             is_new = len(entries) == 1 == len(entries[0][4]) and call.lent is None
-            review = Review(call) if is_new else begin(call)
+            review = Review(call) if is_new else Review.begin(call)
             reviews.append(review)
             if led_to is _UNREVIEWED:
                 unreviewed.append(review)
@@ -100,7 +76,7 @@ def review_calls(
             review.moves.insert(0, move("reviewed", phase="gate"))
     if note is not None:
         note(hooks)
-    write_all(reviews)
+    Review.write_all(reviews)
     return reviews
 
 
@@ -129,11 +105,11 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
                     places is None or execution or gates or before or selector.needs_review
                 )
                 continue
-            asked = asked_in(call)
+            asked = call.history.asked_hooks
             is_approved = review.edited is None and bool(call.answers)
         if places is None:
             if not was_asked(given, asked):
-                yield from ask_function(review, given)
+                yield from review.ask_function(given)
         else:
             for hook in execution if not is_approved else ():
                 if asked and was_asked(hook, asked):
@@ -146,7 +122,7 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
                         decision = yield hook.name, decision
                 except Exception as error:
                     call.restore_input()
-                    raise hook_raised(hook.name, call, error) from error
+                    raise Reviewer(hook.name, call).raised(error) from error
                 except BaseException:
                     call.restore_input()
                     raise
@@ -155,17 +131,17 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
                     review.note(hook.name, "execution", "run_normally", None, hook)
                     continue
                 wanted = OF_ARGUMENTS if isinstance(hook.function, ArgsHook) else OF_INPUT
-                apply_decision(hook.name, review, decision, shown, hook, wanted)
+                review.apply(hook.name, decision, shown, hook, wanted)
                 if review.verdict is not None:
                     break
         if gates or before or selector.needs_review:
             more.append((review, gates, before))
     for review, _, _ in more:
         # What hooks did to the input in place is looked for once: here, or as the call starts.
-        take_changes(review)
+        review.take_changes()
         # Rules review also what a function lets wait: they may still change it, or end it.
         if review.verdict is None or review.verdict.verdict == "suspend":
-            yield from ask_rules(review)
+            yield from review.ask_rules()
     for review, asked_gates, _ in more:
         if _goes_on(review):
             yield from _ask_gates(asked_gates, review)
@@ -174,7 +150,7 @@ def review_all(reviews: Sequence[Review], hooks: Hooks) -> HookGenerator[None]:
             yield from _ask_before(hooks_before, review)
     for review in reviews:
         if review.verdict is not None or review.edited is not None:
-            settle(review)
+            review.settle()
 
 
 def _goes_on(review: Review) -> bool:
@@ -189,15 +165,11 @@ def _ask_before(before: list[RegisteredHook], review: Review) -> HookGenerator[N
     for key, hook in keyed(before):
         if key in done or not call.stage.may_ask:  # it may have gone on meanwhile
             continue
-        answer = yield from ask(
-            hook.name, hook.function, call, call.metadata, call.input_for_gate()
-        )
+        asked = Reviewer(hook.name, call)
+        answer = yield from asked.ask(hook.function, call.metadata, call.input_for_gate())
         if answer is not None:
-            raise not_a_decision(
-                hook.name,
-                call,
-                answer,
-                "nothing: a before-hook decides nothing. Register a gate",
+            raise asked.not_a_decision(
+                answer, "nothing: a before-hook decides nothing. Register a gate"
             )
         review.note(hook.name, "before", None, detail=key)
 
@@ -216,13 +188,14 @@ def _ask_gates(gates: list[RegisteredHook], review: Review) -> HookGenerator[Non
             _check_conversation(gate, call)
         elif gate.takes_decision:
             given = (*given, decision)
-        answer = yield from ask(gate.name, gate.function, call, *given)
+        asked = Reviewer(gate.name, call)
+        answer = yield from asked.ask(gate.function, *given)
         if answer is None:
             review.note(gate.name, "gate", None)
             continue
         of = _kind_of(answer)
         if of is Block:
-            reason = checked_reason(gate.name, call, answer.reason)
+            reason = asked.checked_reason(answer.reason)
             verdict = Verdict("block", gate.name, "gate", reason)
         elif of is Suspend:
             ticket = answer.ticket
@@ -230,28 +203,25 @@ def _ask_gates(gates: list[RegisteredHook], review: Review) -> HookGenerator[Non
         elif of is Complete or of is ToolResult:
             verdict = Verdict("complete", gate.name, "gate", detail=answer)
         else:
-            raise not_a_decision(
-                gate.name,
-                call,
-                answer,
-                "Block(reason), Suspend(ticket), Complete(output), a ToolResult or None",
+            raise asked.not_a_decision(
+                answer, "Block(reason), Suspend(ticket), Complete(output), a ToolResult or None"
             )
         review.note(gate.name, "gate", verdict.verdict, verdict.reason)
         if verdict.verdict == "suspend":
             if not call.prove():  # before anybody is asked about its text
-                review.verdict = unproven(call)
+                review.verdict = Verdict.unproven(call)
                 return
-            if is_answered(call, call.digest):
+            if call.is_answered(call.digest):
                 continue  # answered: the call goes on under the digest that was approved
         # All gates review, also after a Block: each has its step in the history of the call, and
         # no gate can hide a call from those that were registered after it.
         verdicts.append(verdict)
     best = min(verdicts, key=lambda each: _STRICTEST.index(each.verdict), default=None)
     if call.selector.needs_review and (best is None or best.verdict == "complete"):
-        yield from ask_approval(review)
+        yield from review.ask_approval()
         best = review.verdict or best
     if best is not None and best.verdict == "complete":
-        best = best._replace(detail=output_and_result(best.by, call, best.detail))
+        best = best._replace(detail=Reviewer(best.by, call).output_and_result(best.detail))
     review.verdict = best
 
 
@@ -263,9 +233,7 @@ def _check_conversation(gate: RegisteredHook, call: DecodedCall) -> None:
     """
     asked: Transcript | None = gate.function.transcript
     if asked is not None and not call.round.is_of(asked):
-        raise hook_error(
-            gate.name,
-            call,
+        raise Reviewer(gate.name, call).error(
             "goes by the transcript of another conversation than the round of the call",
             "Make a hook set for each conversation, with a gate of its session",
         )
@@ -322,7 +290,7 @@ def write_said(said: Iterable[AfterSaid]) -> list[DecodedCall]:
 def _tried(call: DecodedCall) -> int:
     """Say where in the history of a call its last try began."""
     history = call.history
-    return len(history) - len(this_try(history))
+    return len(history) - len(history.this_try)
 
 
 def after(
@@ -348,11 +316,12 @@ def after(
     for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
         if not again and was_asked_after(call, key):
             continue
-        answer = yield from ask(hook.name, hook.function, call, call.call, result)
+        asked = Reviewer(hook.name, call)
+        answer = yield from asked.ask(hook.function, call.call, result)
         if isinstance(answer, Complete):
-            _, answer = output_and_result(hook.name, call, answer)
+            _, answer = asked.output_and_result(answer)
         elif isinstance(answer, Reject):
-            reason = checked_reason(hook.name, call, answer.reason)
+            reason = asked.checked_reason(answer.reason)
             answer = rejection(call.metadata, reason)
         # A hook writes a new result, as to shorten it, and would drop its labels by that.
         if isinstance(answer, ToolResult):
@@ -362,15 +331,15 @@ def after(
             continue
         if not isinstance(answer, ToolResult):
             wanted = "a ToolResult, Complete(output), Reject(reason) or None"
-            raise not_a_decision(hook.name, call, answer, wanted)
-        check_answers(hook.name, call, answer)
+            raise asked.not_a_decision(answer, wanted)
+        asked.check_result(answer)
         result = answer
     return result
 
 
 def was_asked_after(call: DecodedCall, key: str) -> bool:
     """Whether an after-hook reviewed the result of the last try of a call."""
-    return any(step.phase == "after" and step.detail[0] == key for step in this_try(call.history))
+    return any(step.phase == "after" and step.detail[0] == key for step in call.history.this_try)
 
 
 def describe(hooks: HookPlaces[Any]) -> HookGenerator[list[tuple[Selector[Any, Any], str]]]:

@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 
 from .._call.base_call import CallRecord
 from .._call.call_state import DecodedCall
-from .._call.decisions import changed_names
-from .._call.history import Step, end_of
-from .._call.outcomes import SOURCES
+from .._call.history import History, Step
 from .._schema.arguments import InputText
 from .._text.display import BAD, GOOD, WAITING, Entry, Listing, Part
 from .._text.json import compact_json, indented_json, is_object, texts_of_lines
 from .._transcript.assistant import AssistantTurn
 from .._transcript.saved import Saved
+from .decision_records import changed_names
 from .entries import histories_of
 from .events import CallRow, row_of, rows_of
 from .plan_json import histories_in
@@ -74,15 +73,15 @@ def _shown(
     return Entry(row.id, row.tool, state, style, f"within {outer}" if outer else "", parts)
 
 
-def _state_in_words(row: CallRow, history: tuple[Step, ...]) -> tuple[str, str]:
+def _state_in_words(row: CallRow, history: History) -> tuple[str, str]:
     """Name the state of a call, and its style."""
     result = row.result
-    end, status = end_of(history), history[-1].stage.status
+    end, status = history.end, history.stage.status
     if row.state == "unusable" and result is not None:
         return str(result.code).replace("_", " "), BAD
     if row.state == "rejected" and end is not None:
         # A gate that blocks has the run end; any other rejection is for the model to read.
-        source = SOURCES[end.phase]
+        source = end.source
         return "blocked by gate" if source == "gate" else f"rejected by {source}", BAD
     if result is not None:
         state = "answer" if end is not None and end.phase == "reply" else row.state
@@ -103,7 +102,7 @@ def _outcome(row: CallRow) -> Iterator[Part]:
 
 # `started (+0.002 s)`, `ended (+1.3 s)`: each step has the time since the one before, so the
 # duration of a run is at its `ended`, and that of a wait at its decision.
-def _steps_in_words(history: tuple[Step, ...], text: InputText | None) -> Iterator[Part]:
+def _steps_in_words(history: History, text: InputText | None) -> Iterator[Part]:
     """Say what happened to a call, a part a step, with the time since the last."""
     last = history[0].at
     for step in history[1:]:
@@ -227,7 +226,7 @@ def _saved_plan(
     return SavedPlan(turn, Listing("Calls of the open round", _states_of(entries), entries))
 
 
-def _whole_arguments(text: str, history: tuple[Step, ...]) -> Iterator[Part]:
+def _whole_arguments(text: str, history: History) -> Iterator[Part]:
     """Yield what the model wrote, what the tool would get if it differs; and texts as lines."""
     yield Part("", indented_json(text))
     known = [

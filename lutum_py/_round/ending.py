@@ -16,35 +16,17 @@ from inspect import iscoroutine
 from typing import Any, Final, TypeAlias
 
 from .._call.base_call import CallRecord
-from .._call.call import Hooks
-from .._call.call_state import DecodedCall, decoded_calls
-from .._call.deciding import HookGenerator
-from .._call.decisions import EditRecord, edits_of
-from .._call.history import (
-    REFUSED_BY,
-    CallStatus,
-    Step,
-    end_of,
-    result_in,
-    state_in,
-    this_try,
-    was_begun,
-)
-from .._call.outcomes import (
-    AwaitingCall,
-    HandledCall,
-    NotEnded,
-    RejectedCall,
-    SuspendedCall,
-    answer_of,
-)
-from .._call.selector import AnySelector
+from .._call.call import AwaitingCall, Hooks, NotEnded, RejectedCall, SuspendedCall
+from .._call.call_state import DecodedCall
+from .._call.drivers import HookGenerator
+from .._call.history import CallStatus, History
+from .._call.outcomes import HandledCall
 from .._hooks.pipeline import AfterSaid, after, was_asked_after, write_said
 from .._hooks.registered_hook import HookPlaces, RegisteredHook, keyed
 from .._text.escaping import escape_unprintable
 from .._text.immutable import with_fields
 from .._text.json import compact_json, cut, shorten
-from .._toolsets.members import members_of
+from .._toolsets.members import Members, members_of
 from .._transcript.assistant import ToolMetadata
 from .._transcript.result import (
     NOT_RUN,
@@ -66,6 +48,7 @@ from ..errors import (
     MisuseError,
     UnresolvedSuspension,
 )
+from .decision_records import EditRecord
 from .sorted_calls import WAITING, RoundState
 
 
@@ -136,18 +119,18 @@ def as_model_reads(
     rewritten = [call for call in calls if call.is_rewritten]
     reported_by: dict[str, str] = {}
     for call in calls if inner else ():
-        within = [*decoded_calls(call.requested_calls())]
+        within = [*DecodedCall.among(call.requested_calls())]
         rewritten += [each for each in within if each.is_rewritten]
         reported_by |= {each.id: call.id for each in within}
     if inner:
         results = labelled(results, calls)
     if rewritten:
-        edits = [edit for call in rewritten for _, edit in edits_of(call)]
+        edits = [edit for call in rewritten for _, edit in EditRecord.of(call)]
         results = with_edit_lines(results, edits, reported_by)
         results = with_final_arguments(results, rewritten)
     members = members_of(toolset)
     if members.caps_results:
-        results = tuple(_capped(each, members.by_name) for each in results)
+        results = tuple(_capped(each, members) for each in results)
     return results
 
 
@@ -155,15 +138,15 @@ def labelled(
     results: tuple[ToolResult, ...], calls: Sequence[DecodedCall]
 ) -> tuple[ToolResult, ...]:
     """Return results with the labels of what they were made of, if calls requested others."""
-    made_of = {call.id: [answer_of(each) for each in call.requested_calls()] for call in calls}
+    made_of = {call.id: [each.known_result() for each in call.requested_calls()] for call in calls}
     return tuple(
         with_inner_labels(each, filter(None, made_of.get(each.id, ()))) for each in results
     )
 
 
-def _capped(result: ToolResult, tools: Mapping[str, AnySelector]) -> ToolResult:
+def _capped(result: ToolResult, members: Members) -> ToolResult:
     """Return a result as the cap of its tool leaves it; a made-up name has no tool, so no cap."""
-    selector = tools.get(result.name)
+    selector = members.by_name.get(result.name)
     cap = None if selector is None else selector.options.result_cap
     return cap.apply(result) if isinstance(cap, ResultCap) else result
 
@@ -228,9 +211,7 @@ def with_final_arguments(
         results: The results of a round.
         rewritten: The calls of which the program, a hook or a person replaced the input.
     """
-    run = {
-        call.id: call for call in rewritten if state_in(call.history) not in ("handled", "rejected")
-    }
+    run = {call.id: call for call in rewritten if call.history.state not in ("handled", "rejected")}
     return tuple(
         _with_ran_with(each, run[each.id])
         if each.id in run and each.status not in NOT_RUN
@@ -383,15 +364,15 @@ def match_results(
 
 def is_refusal(answer: object, call: CallRecord | None) -> bool:
     """Whether an answer is that with which a call refused to start: the call has it already."""
-    end = None if call is None else end_of(call.history)
-    if call is None or end is None or end.by != REFUSED_BY:
+    end = None if call is None else call.history.end
+    if call is None or end is None or not end.is_refusal:
         return False
-    return answer_of(call) == answer
+    return call.known_result() == answer
 
 
 def asking_fault(call: CallRecord) -> MissingResult:
     """Say which of the calls that a call requested have no result."""
-    states = [(each, state_in(each.history)) for each in call.requested_calls()]
+    states = [(each, each.history.state) for each in call.requested_calls()]
     open_calls = [
         f"{asked.id!r} of tool {asked.name!r} ({state.replace('_', ' ')})"
         for asked, state in states
@@ -417,10 +398,10 @@ def mismatches(
     return faults
 
 
-def _is_of_earlier_try(history: tuple[Step, ...], result: ToolResult) -> bool:
+def _is_of_earlier_try(history: History, result: ToolResult) -> bool:
     """Whether a result is that of a try before the present one, which ended with another."""
-    tried = this_try(history)
-    if len(tried) == len(history) or not (end := end_of(history)) or end.detail == result:
+    tried = history.this_try
+    if len(tried) == len(history) or not (end := history.end) or end.detail == result:
         return False
     earlier = history[: len(history) - len(tried)]
     return any(step.kind in ("ended", "recorded") and step.detail == result for step in earlier)
@@ -455,8 +436,8 @@ def check_as_left(call: CallRecord, result: ToolResult) -> None:
         MisuseError: It is one; nothing has changed.
     """
     # `"secret"`, which a hook made `"***"`: passed on all the same, the secret would be told.
-    made = [step for step in this_try(call.history) if step.verdict == "replaced"]
-    end = end_of(call.history)
+    made = [step for step in call.history.this_try if step.verdict == "replaced"]
+    end = call.history.end
     if not made or end is None or result == made[-1].detail[1]:
         return
     if result in (end.detail, *(step.detail[1] for step in made)):
@@ -499,7 +480,7 @@ def _not_asked(
     state: RoundState, open_calls: dict[str, DecodedCall]
 ) -> Iterator[tuple[str, RegisteredHook, DecodedCall]]:
     """Find after-hooks that have not seen results of these calls, or of ended ones: with keys."""
-    answered = {c.id: c for c in state.decoded if state_in(c.history) in ("finished", "handled")}
+    answered = {c.id: c for c in state.decoded if c.history.state in ("finished", "handled")}
     for hooks in [*state.hook_sets.values()]:
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
@@ -521,8 +502,8 @@ def ended_within(calls: Iterable[CallRecord], results: Mapping[str, ToolResult])
     # The model sees the outer call alone, and is to know which parts of it were done. For example,
     # it reads "Within it, c1/1 of tool pay: success; c1/2 of tool mail: not executed."
     for inner in calls:
-        given, ended = results.get(inner.id), end_of(inner.history)
-        begun = was_begun(inner.history)
+        given, ended = results.get(inner.id), inner.history.end
+        begun = inner.history.was_started
         if given is not None:
             how = str(given.status)
         elif ended is not None:
@@ -588,6 +569,6 @@ def _answered(state: RoundState) -> Iterator[tuple[DecodedCall, ToolResult]]:
     """Yield each call whose result the plan has, with that: first those that were run."""
     for listed in ("finished", "handled"):
         for call in state.decoded:
-            result = result_in(call.history)
-            if state_in(call.history) == listed and result is not None:
+            result = call.history.result
+            if call.history.state == listed and result is not None:
                 yield call, result

@@ -20,17 +20,7 @@ from pydantic import ValidationError
 
 from .._call.base_call import CallRecord
 from .._call.call_state import DecodedCall
-from .._call.history import (
-    ANSWERED,
-    CallRound,
-    Step,
-    as_entry,
-    is_unread,
-    move,
-    move_of,
-    state_in,
-    wait_of,
-)
+from .._call.history import CallRound, History, Step, move
 from .._text.json import canonical_json, is_mapping, shorten
 from .._transcript.assistant import AssistantTurn, ToolMetadata, dump_metadata, load_metadata
 from .._transcript.result import ToolResult
@@ -291,8 +281,8 @@ class _Reading:
         if history[0].by != by:
             raise proposed.wrong("by", "it is not the call that requested this one")
         self._keep(metadata.id, history)
-        if is_unread(history) or self.toolset is None:
-            return CallRecord(metadata, as_entry(history), self.call_round)
+        if history.is_unread or self.toolset is None:
+            return CallRecord(metadata, history.as_entry, self.call_round)
         if history[0].detail is None:
             raise proposed.wrong("arguments", "it is missing")
         coerced: tuple[str, ...] = ()
@@ -320,7 +310,7 @@ class _Reading:
         if inner:
             self.call_round.inner = {each.id: each for each in inner}
         for call in state.decoded:
-            if call.id in self.digests and state_in(call.history) not in ANSWERED:
+            if call.id in self.digests and not call.history.is_answered:
                 check_schema(call, self.digests[call.id])
             check_shown(call)
 
@@ -345,7 +335,7 @@ class _Reading:
                 raise saved.wrong("steps", "there is none")
             if isinstance(call, DecodedCall):
                 history = completed(call, history)
-            if call.append_all(tuple(map(move_of, history)), n) is not None:
+            if call.append_all(tuple([each.as_move for each in history]), n) is not None:
                 self._keep(call.id, history)
                 return
         if canonical_json(_dump_steps(call, n)) != canonical_json(saved.data.get("steps")):
@@ -355,9 +345,7 @@ class _Reading:
                 "the other opens the plan again from what the store has."
             )
 
-    def _read(
-        self, saved: Saved, metadata: ToolMetadata, behind: tuple[Step, ...] = ()
-    ) -> tuple[Step, ...]:
+    def _read(self, saved: Saved, metadata: ToolMetadata, behind: History | None = None) -> History:
         """Read the steps of one entry."""
 
         def requested(asked: Saved) -> Ask:
@@ -373,7 +361,7 @@ class _Reading:
 
         return load_history([*saved.each("steps")], metadata, behind, requested)
 
-    def _keep(self, call_id: str, steps: tuple[Step, ...]) -> None:
+    def _keep(self, call_id: str, steps: History) -> None:
         for step in steps:
             if step.kind == "requested":
                 self.call_round.take_in(step.detail.calls)
@@ -385,7 +373,7 @@ def make_call(
     call_round: CallRound,
     metadata: ToolMetadata,
     coerced: tuple[str, ...],
-    history: tuple[Step, ...],
+    history: History,
 ) -> DecodedCall:
     """Rebuild a call of its history, all of which becomes its first entry.
 
@@ -399,7 +387,7 @@ def make_call(
             f"Call {metadata.id!r} of this plan needs a tool that is gone: {error}"
         ) from None
     call = DecodedCall.of_history(selector, metadata, history, call_round, coerced)
-    call.entries = {0: as_entry(completed(call, history))}
+    call.entries = {0: completed(call, history).as_entry}
     return call
 
 
@@ -427,7 +415,7 @@ def check_shown(call: DecodedCall) -> None:
     Raises:
         PlanError: It is not.
     """
-    wait = wait_of(call.history)
+    wait = call.history.wait
     if wait is not None and wait.digest != call.digest:
         raise PlanError(
             f"Call {call.id!r} of tool `{call.name}` was shown with other arguments "
@@ -435,7 +423,7 @@ def check_shown(call: DecodedCall) -> None:
         )
 
 
-def completed(call: DecodedCall, history: tuple[Step, ...]) -> tuple[Step, ...]:
+def completed(call: DecodedCall, history: History) -> History:
     """Put in what only the tool tells: the outputs."""
     made = [
         step._replace(detail=(_output_of(call, step.detail[1]), step.detail[1]))
@@ -443,7 +431,7 @@ def completed(call: DecodedCall, history: tuple[Step, ...]) -> tuple[Step, ...]:
         else step
         for step in history
     ]
-    return tuple(made)
+    return History(made)
 
 
 def _output_of(call: DecodedCall, result: ToolResult) -> Any:

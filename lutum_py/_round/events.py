@@ -19,19 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._call.base_call import CallRecord
 from .._call.call_state import DecodedCall
-from .._call.history import (
-    CallRound,
-    CallRowState,
-    CallStep,
-    Step,
-    answers_in,
-    end_of,
-    iso_time,
-    state_in,
-    steps_of_kind,
-    wait_of,
-)
-from .._call.outcomes import answer_of, issue_in
+from .._call.history import CallRound, CallRowState, CallStep, History, Step, iso_time
 from .._context.suspension import Decision
 from .._text.escaping import escape_unprintable, is_interrupt
 from .._text.json import size_of
@@ -108,7 +96,7 @@ class _History(NamedTuple):
         outer: What it is within.
     """
 
-    steps: tuple[Step, ...]
+    steps: History
     call: CallRecord
     outer: Ancestry | None = None
 
@@ -116,7 +104,7 @@ class _History(NamedTuple):
         return tuple(self.call.shown_step(step) for step in self.steps)
 
 
-def duration_of(steps: tuple[Step, ...]) -> float | None:
+def duration_of(steps: History) -> float | None:
     """Add up how long a tool ran since the last try was made: from each start to its end.
 
     Returns:
@@ -203,7 +191,7 @@ def rows_of(state: RoundState) -> tuple[CallRow, ...]:
     return tuple(row_at(state, call, history) for call, history in seen)
 
 
-def row_at(state: RoundState, call: CallRecord, history: tuple[Step, ...] | None = None) -> CallRow:
+def row_at(state: RoundState, call: CallRecord, history: History | None = None) -> CallRow:
     """Return the row of one call of a plan, by its history as it is or was."""
     proposed = ""
     if not isinstance(call, DecodedCall):
@@ -216,7 +204,7 @@ def row_at(state: RoundState, call: CallRecord, history: tuple[Step, ...] | None
 def row_of(
     call: CallRecord,
     *,
-    history: tuple[Step, ...] | None = None,
+    history: History | None = None,
     outer: Ancestry | None = None,
     proposed: str = "",
 ) -> CallRow:
@@ -233,27 +221,27 @@ def row_of(
     if isinstance(call, DecodedCall):
         proposed = call.spec.shown_text(call.metadata.arguments)
         arguments = call.shown
-    state, issue = state_in(history), issue_in(history)
+    state, issue = history.state, history.issue
     by, reason = _why_in(history, state)
     if state == "unusable" and issue is not None:
         reason = issue.text
-    result = answer_of(call, history)
+    result = call.known_result(history)
     seen = _History(history, call, outer)
     return CallRow(call.id, call.name, proposed, arguments, state, by, reason, result, seen)
 
 
-def _why_in(history: tuple[Step, ...], state: CallRowState) -> tuple[str | None, str | None]:
+def _why_in(history: History, state: CallRowState) -> tuple[str | None, str | None]:
     """Say who decided last, and why; of a call that waits, who asks, and what."""
     if state == "suspended":
-        wait = wait_of(history)
+        wait = history.wait
         assert wait is not None
         return wait.by, wait.detail.message or wait.detail.action
-    end = end_of(history)
+    end = history.end
     if end is not None and state in ("handled", "rejected"):
         if end.phase == "decision" and state == "handled":  # its result is the answer
-            return end.by, next(steps_of_kind(history, "decided")).detail.reason
+            return end.by, next(history.of_kind("decided")).detail.reason
         return end.by, end.reason
-    decision = next((each.decision for each in answers_in(history)), None)
+    decision = next((each.decision for each in history.answers), None)
     return (None, None) if decision is None else (decision.decider, decision.reason)
 
 
@@ -348,7 +336,7 @@ def tell_decided(state: RoundState, on_event: OnEvent, ids: Container[str]) -> N
 
 def notify(state: RoundState, on_event: OnEvent, kind: CallEventKind, call: CallRecord) -> None:
     """Report how a call stands; see `ToolRoundPlan.notify`."""
-    asked = next(steps_of_kind(call.history, "requested"), None)
+    asked = next(call.history.of_kind("requested"), None)
     if kind == "started" and asked is not None:
         kind = "continued"
     tell_row(on_event, kind, row_at(state, call))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, NoReturn, T
 
 from typing_extensions import TypeVar
 
-from .._call.call_state import decode
+from .._call.call_state import DecodedCall
 from .._call.outcomes import RecoverableToolCallIssue
 from .._text.escaping import quoted
 from .._toolsets.answer import ACCEPTED, Answer
@@ -174,7 +174,7 @@ def answer_calls(turn: AssistantTurn, answer: Answer[Any], redact: bool) -> Answ
     if len(own) == 1 and not is_cut_off:
         (metadata,) = own
         try:
-            call = decode(answer.spec.free_selector, metadata, redact=redact).call
+            call = DecodedCall.decode(answer.spec.free_selector, metadata, redact=redact).call
         except InvalidArgumentsError as error:
             issue = RecoverableToolCallIssue(
                 metadata, "invalid_arguments", str(error), error.fields

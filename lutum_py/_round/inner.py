@@ -19,29 +19,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from time import time
 from typing import Any, Final, NamedTuple
 
 from .._call.base_call import CallRecord
-from .._call.call import AnyToolCall, Hooks
-from .._call.call_state import DecodedCall, decode, decoded_calls
-from .._call.deciding import HookGenerator
-from .._call.history import (
-    ANSWERED,
-    ASKING,
-    CONTINUED,
-    RETURNING,
-    Move,
-    Stage,
-    first_entry,
-    move,
-    result_in,
-    state_in,
-    steps_of_kind,
-    was_touched,
-)
-from .._call.outcomes import AwaitingCall, RecoverableToolCallIssue, answer_of, unread_call
-from .._call.running import fail
+from .._call.call import AnyToolCall, AwaitingCall, Hooks
+from .._call.call_state import DecodedCall
+from .._call.drivers import HookGenerator
+from .._call.history import STAGES, Move, Stage, move
+from .._call.outcomes import RecoverableToolCallIssue
 from .._context.inner import HasConversation, Inner, ToolRequestedCalls
 from .._hooks.pipeline import AfterSaid, after, review_calls, was_asked_after, write_said
 from .._hooks.registered_hook import HookPlaces, keyed
@@ -127,7 +112,7 @@ def _known_of(call: DecodedCall, given: RoundState) -> dict[str, Any]:
         MisuseError: One of them was started, or has its result, or the plan has no tool of its
             name.
     """
-    if started := [each for each in given.decoded if was_touched(each.history)]:
+    if started := [each for each in given.decoded if each.history.was_touched]:
         raise MisuseError(
             f"Tool `{call.name}` (call {call.id!r}) requests a round of which call "
             f"{started[0].id!r} was started or answered already, so it would be done twice. "
@@ -207,13 +192,13 @@ class Ask(NamedTuple):
     @property
     def stage(self) -> Stage:
         """The stage of the call: it comes back once each of these has its result."""
-        is_answered = all(state_in(each.history) in ANSWERED for each in self.calls)
-        return RETURNING if is_answered else ASKING
+        is_answered = all(each.history.is_answered for each in self.calls)
+        return STAGES["returning" if is_answered else "awaiting"]
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
         """The results of the calls; those without one are left out."""
-        return tuple(filter(None, map(answer_of, self.calls)))
+        return tuple(filter(None, (each.known_result() for each in self.calls)))
 
     def inner(self, rounds: Iterable[Ask]) -> Inner:
         """Return what the tool finds when it comes back.
@@ -228,7 +213,9 @@ class Ask(NamedTuple):
         return Inner(state, tuple(each.results for each in rounds), opens)
 
     def _session(self, left: Left) -> Any:
-        told = as_model_reads(self.results, [*decoded_calls(self.calls)], left.toolset, self.calls)
+        told = as_model_reads(
+            self.results, [*DecodedCall.among(self.calls)], left.toolset, self.calls
+        )
         asked = left.turn.tool_calls
         results = [renamed(each, call.id) for each, call in zip(told, asked, strict=True)]
         session = left.toolset.load_session(left.session).session
@@ -244,12 +231,13 @@ def read_within(call: AnyToolCall) -> tuple[AssistantTurn | ToolResult, ...]:
     do.
     """
     call_round = call._record.round
-    inner, turn = [*call_round.inner.values()], call_round.turn
+    inner: list[CallRecord] = [*call_round.inner.values()]
+    turn = call_round.turn
     turns = (turn,) if turn is not None and turn.given else ()
     if not inner:
         return turns
-    calls = [*decoded_calls(inner)]
-    results = tuple(filter(None, map(answer_of, inner)))
+    calls = [*DecodedCall.among(inner)]
+    results = tuple(filter(None, (each.known_result() for each in inner)))
     rewritten = [each for each in calls if each.is_rewritten]
     return (*turns, *labelled(with_final_arguments(results, rewritten), calls))
 
@@ -285,17 +273,11 @@ def ask(state: RoundState, asking: AwaitingCall) -> AwaitingCall | ToolResult:
             )
         fault = _too_much(state, call, len(asking.turn.tool_calls))
         if fault is not None:
-            return fail(given, fault[1], fault[0], asking._run)
+            return given.fail(fault[1], fault[0], asking._run)
         made = tuple(_made(state, call, asking))
         left = Left(asking.turn, asking.state, asking._session, state.toolset)
         requested: Move = move("requested", detail=Ask(made, left, asking._trace))
-        first: list[Move] = []
-        if call.stage.name == "in_doubt":
-            # It is the outcome of a run that this history has lost sight of.
-            first = [move("retried", verdict=CONTINUED), move("started")]
-        elif call.stage.may_start:
-            first = [move("started")]
-        if call.append_all((*first, requested), since) is not None:
+        if call.append_all((*call.moves_to_run, requested), since) is not None:
             state.call_round.take_in(made)
             state.call_round.trace(call.id, asking._trace)
             return asking
@@ -310,7 +292,7 @@ _AWAITS: Final = ("awaiting", "returning")
 
 
 def _times_asked(call: DecodedCall) -> int:
-    return sum(1 for _ in steps_of_kind(call.history, "requested"))
+    return sum(1 for _ in call.history.of_kind("requested"))
 
 
 def _too_much(state: RoundState, call: DecodedCall, count: int) -> tuple[str, str] | None:
@@ -340,9 +322,9 @@ def _made(state: RoundState, by: DecodedCall, asking: AwaitingCall) -> Iterator[
     toolset = state.toolset
     taken = {each.id for each in state.all_calls()}
     number = _count_of(state, by)
-    first = first_entry(time(), by.id)
+    first = state.call_round.first_entry(by.id)
     members = members_of(toolset)
-    not_on_offer = NotOnOffer(members, members_of(toolset).offer.all, members.by_name)
+    not_on_offer = NotOnOffer(members.offer, members.offer.all, members.by_name)
     for sent in asking.turn.tool_calls:
         number += 1
         # A provider may have named a call of the turn `c1/2` itself.
@@ -359,12 +341,14 @@ def _made(state: RoundState, by: DecodedCall, asking: AwaitingCall) -> Iterator[
             ended = not_on_offer.issue(metadata)
         else:
             try:
-                yield decode(selector, metadata, entry=first, call_round=state.call_round)
+                yield DecodedCall.decode(
+                    selector, metadata, entry=first, call_round=state.call_round
+                )
                 continue
             except InvalidArgumentsError as error:
                 text = str(error)
                 ended = RecoverableToolCallIssue(metadata, "invalid_arguments", text, error.fields)
-        yield unread_call(metadata, first, ended, state.call_round)
+        yield CallRecord.unread(metadata, first, ended, state.call_round)
 
 
 # Deciding.
@@ -397,8 +381,8 @@ def decide_asked(
     asked = [each for each in state.lists.unreviewed if by is None or each.requested_by == by.id]
     reviews = yield from review_calls(asked, hooks, note)
     for review in reviews:
-        if state_in(review.target.history) == "handled":
-            yield from show_to(review.target, result_in(review.target.history), hooks)
+        if review.target.history.state == "handled":
+            yield from show_to(review.target, review.target.history.result, hooks)
     if on_event is not None:
         tell_decided(state, on_event, {review.target.id for review in reviews})
 
@@ -423,7 +407,7 @@ def show_outcome(state: RoundState, outcome: Any, hooks: Hooks) -> HookGenerator
     """Show the result of a call to after-hooks; see `ToolRoundPlan.review_outcome`."""
     call = state.find_decoded(outcome.id) if isinstance(outcome, ToolResult) else None
     # That a call was refused at its start is no result of its tool.
-    if call is None or state_in(call.history) == "rejected":
+    if call is None or call.history.state == "rejected":
         return outcome
     return (yield from show_to(call, outcome, hooks))
 
@@ -432,8 +416,8 @@ def is_unshown(call: DecodedCall, hooks: Hooks) -> bool:
     """Whether after-hooks have not seen the result of a decision within a call that comes back."""
     return isinstance(hooks, HookPlaces) and any(
         not was_asked_after(inner, key)
-        for inner in decoded_calls(call.requested_calls())
-        if state_in(inner.history) == "handled"
+        for inner in DecodedCall.among(call.requested_calls())
+        if inner.history.state == "handled"
         for key, _ in keyed(hooks._hooks_for(inner.selector, "after"))
     )
 
@@ -445,6 +429,6 @@ def settle_within(
     state.note_hooks_of_before(hooks)
     if state.lists.unreviewed:
         yield from decide_asked(state, hooks, on_event)
-    for inner in decoded_calls([*state.call_round.inner.values()]):
-        if state_in(inner.history) == "handled":
-            yield from show_to(inner, result_in(inner.history), hooks)
+    for inner in DecodedCall.among([*state.call_round.inner.values()]):
+        if inner.history.state == "handled":
+            yield from show_to(inner, inner.history.result, hooks)

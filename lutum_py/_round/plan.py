@@ -12,48 +12,30 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
 
 from .._call.base_call import CallRecord
-from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.call_state import DecodedCall
-from .._call.deciding import (
-    HookGenerator,
-    ask_declared,
-    begin,
-    drive,
-    drive_sync,
-    settle,
-    write_all,
-)
-from .._call.decisions import DecisionRecord, EditRecord, decisions_in, edits_of
-from .._call.history import (
-    CONTINUED,
-    CallStatus,
-    CallStep,
-    Move,
-    Said,
-    move,
-    result_in,
-    state_in,
-    was_begun,
-)
-from .._call.outcomes import (
+from .._call.call import (
+    AnyToolCall,
     AwaitingCall,
-    ContinueSuggestion,
-    HandledCall,
+    HookOutcome,
+    Hooks,
     NotEnded,
-    RecoverableToolCallIssue,
     RejectedCall,
     SuspendedCall,
-    answer_of,
 )
+from .._call.call_state import DecodedCall
+from .._call.deciding import Review
+from .._call.drivers import HookGenerator, drive, drive_sync
+from .._call.history import CallStatus, CallStep, Move, move
+from .._call.outcomes import HandledCall, RecoverableToolCallIssue
 from .._context.suspension import Decision
 from .._hooks.pipeline import review_calls
 from .._hooks.registered_hook import check_related
 from .._text.display import Displayed, Listing
-from .._text.immutable import Immutable
+from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from .._transcript.transcript import CommittedRound, transcript_of
 from ..errors import LifecycleError, MisuseError
+from .decision_records import DecisionRecord, EditRecord
 from .ending import (
     ResultLike,
     as_results,
@@ -76,7 +58,7 @@ from .events import (
     tell_resumed,
 )
 from .inner import is_unshown, settle_within, show_outcome
-from .sorted_calls import RoundState, ended_with, unfinished
+from .sorted_calls import RoundState, ended_with
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
@@ -279,7 +261,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
     @property
     def decisions(self) -> tuple[DecisionRecord, ...]:
         """What every hook and gate decided, in order."""
-        found = [each for call in self._state.decoded for each in decisions_in(call)]
+        found = [each for call in self._state.decoded for each in DecisionRecord.of(call)]
         return tuple(record for _, record in sorted(found, key=itemgetter(0)))
 
     @property
@@ -294,7 +276,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
     @property
     def edits(self) -> tuple[EditRecord, ...]:
         """What people changed in the arguments of calls, the latest last; see `amend`."""
-        found = [each for call in self._state.decoded for each in edits_of(call)]
+        found = [each for call in self._state.decoded for each in EditRecord.of(call)]
         return tuple(edit for _, edit in sorted(found, key=itemgetter(0)))
 
     @property
@@ -491,14 +473,13 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         held, call.round = call.round, self._state.call_round
         try:
             if call.stage.name == "in_doubt" and call.selector.definition.idempotent:
-                call.append("retried", verdict=CONTINUED)
+                call.go_on()
             while True:
                 call.take_changes()
                 since = len(call.entries)
                 call.check_may_start()
                 made = call.copy_for(None)
-                started: Said = {} if owner is None else {"by": owner}
-                if call.append_all((move("started", **started),), since) is not None:
+                if call.append_all((move("started", by=owner),), since) is not None:
                     made.run_as_recorded((call.last[3], owner))
                     return made.call
         finally:
@@ -747,7 +728,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
             result = ends.get(call.id)
             if result is None:  # one that a call requested, which did not wait for this result
                 why = f"the round was {how}."
-                result = unfinished(call, was_begun(call.history), why)
+                result = call.unfinished(call.history.was_started, why)
             return [*call.changes_unstarted(), *ended_with(call, result)]
 
         self._state.end_open(how, moves)
@@ -815,9 +796,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         left = {each.call.metadata for each in unended if each.was_started}
 
         def moves(call: CallRecord) -> list[Move]:
-            was_started = was_begun(call.history) or call.metadata in left
-            result = known.get(call.id) or unfinished(
-                call,
+            was_started = call.history.was_started or call.metadata in left
+            result = known.get(call.id) or call.unfinished(
                 was_started,
                 reason,
                 ended_within(call.requested_calls(), known | _answers(call)),
@@ -827,10 +807,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         self._state.end_open("aborted", moves)
         ends: dict[str, ToolResult] = {}
         for call in given_up:
-            result = answer_of(call) or known.get(call.id)
-            if result is None and was_begun(call.history):  # it has ended, and nobody recorded it
+            result = call.known_result() or known.get(call.id)
+            if result is None and call.history.was_started:  # it has ended, and nobody recorded it
                 more = ended_within(call.requested_calls(), known | _answers(call))
-                result = unfinished(call, True, reason, more)
+                result = call.unfinished(True, reason, more)
             if result is not None:
                 ends[call.id] = result
         ended = tuple([ends.get(each.id, each) for each in found])
@@ -848,7 +828,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
         own = {call.metadata for call in given_up}
         # A result that says "not executed" must be true: the model may call the tool again because
         # of it. So whatever points to a beginning makes the outcome unknown.
-        started = {call.id for call in given_up if was_begun(call.history)}
+        started = {call.id for call in given_up if call.history.was_started}
         # A pending call that is suspended was suspended by its tool, so the tool was started.
         started |= {call.id for call in self._state.lists.pending if call.status in _STARTED}
         finished = list[ResultLike]()
@@ -865,8 +845,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
             within = {each.id: each for each in results if each.id in inner}
             finished = [each for each in results if each.id not in inner]
         filled = {
-            call.id: unfinished(
-                call, call.id in started, reason, ended_within(call.requested_calls(), within)
+            call.id: call.unfinished(
+                call.id in started, reason, ended_within(call.requested_calls(), within)
             )
             for call in given_up
         }
@@ -1087,11 +1067,36 @@ _NAMED = ("pending", "finished", "in_doubt", "handled", "rejected", "suspended")
 
 def _answers(call: CallRecord) -> dict[str, ToolResult]:
     """Return the results of the calls that a call requested, by id."""
-    found = ((each.id, answer_of(each)) for each in call.requested_calls())
+    found = ((each.id, each.known_result()) for each in call.requested_calls())
     return {id: result for id, result in found if result is not None}
 
 
 _STARTED = (CallStatus.SUSPENDED, CallStatus.FAILED, CallStatus.SUCCEEDED)
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueSuggestion:
+    """Say why the model should go on: it made calls that could not be used.
+
+    Attributes:
+        call_ids: The ids of those calls.
+        text: The same for people.
+    """
+
+    call_ids: tuple[str, ...]
+    text: str
+
+    @classmethod
+    def of(cls, issues: tuple[RecoverableToolCallIssue, ...]) -> ContinueSuggestion | None:
+        """Make the suggestion that issues give reason for, if there are any."""
+        if not issues:
+            return None
+        count = len(issues)
+        text = (
+            f"{count} tool call{'s' * (count != 1)} could not be used; the model is told why, and "
+            "can correct itself when it is asked again."
+        )
+        return cls(tuple(issue.metadata.id for issue in issues), text)
 
 
 _set_state: Any = vars(OpenCalls)["_state"].__set__
@@ -1121,10 +1126,10 @@ def decided(
     reviews = yield from review_calls(asked, hooks, state.note_hooks)
     state.is_decided = True
     for review in reviews if inner else ():
-        if review.target.id in inner and state_in(review.target.history) == "handled":
+        if review.target.id in inner and review.target.history.state == "handled":
             from .inner import show_to
 
-            yield from show_to(review.target, result_in(review.target.history), hooks)
+            yield from show_to(review.target, review.target.history.result, hooks)
     if on_event is not None:
         ids = {review.target.id for review in reviews}
         if not was_decided:
@@ -1135,12 +1140,12 @@ def decided(
 def unasked(state: RoundState) -> HookGenerator[ToolRoundPlan[Any]]:
     """Make a plan without hooks: rules and approvals that are declared still count."""
     reviews = [
-        begin(call)
+        Review.begin(call)
         for call in state.lists.pending
         if call.selector.needs_review and call.stage.may_ask and not call.is_ruled
     ]
     for review in reviews:
-        yield from ask_declared(review)
-        settle(review)
-    write_all(reviews)
+        yield from review.ask_declared()
+        review.settle()
+    Review.write_all(reviews)
     return ToolRoundPlan(state)

@@ -13,20 +13,10 @@ from time import time
 from typing import Any, Final
 
 from .._call.base_call import CallRecord
-from .._call.history import (
-    ANSWERED,
-    Move,
-    as_it_left,
-    iso_time,
-    move,
-    result_in,
-    state_in,
-    steps_of_kind,
-)
-from .._call.outcomes import ended_result
+from .._call.history import Move, iso_time, move
 from .._text.json import is_object, shorten
 from .._transcript.assistant import AssistantTurn
-from .._transcript.saved import PLAN, Saved, check_key, check_saved, dump_saved, open_saved, seal_of
+from .._transcript.saved import PLAN, Saved, check_key
 from ..errors import PlanError, ToolInputError
 from .entries import dump_steps, plain, read_histories, read_round, round_record
 from .sorted_calls import Order, RoundState
@@ -78,8 +68,7 @@ def dump_plan(
         raise PlanError(f"An input of the plan cannot be saved: {error}") from error
     if key is None and not is_keyed:
         check_bytes(data["entries"])
-    data["seal"] = seal_of(data, key)._asdict()
-    return dump_saved(data, PlanError, "The plan")
+    return PLAN.dump_sealed(data, key)
 
 
 def _plain(state: RoundState, data: dict[str, Any]) -> dict[str, Any]:
@@ -115,7 +104,7 @@ def _steps(call: CallRecord, now: float) -> list[dict[str, Any]]:
         for word in LEFT_WORDS:  # it has come back
             each.pop(word, None)
     # It runs on where it is, unseen by the text.
-    last = as_it_left(call.history)[-1]
+    last = call.history.as_it_left[-1]
     if last.stage.name == "running":
         steps.append({"kind": "abandoned", "at": iso_time(max(now, last.at))})
     return steps
@@ -187,7 +176,7 @@ def move_on(state: RoundState, how: str) -> None:
     for call in state.all_calls():
         while call.stage.is_end and _is_untold(call):
             since = len(call.entries)
-            result = result_in(call.history) or ended_result(call)
+            result = call.history.result or call.ended_result
             recorded = move("recorded", verdict=result.status, detail=result)
             call.append_all((recorded,), since)
 
@@ -200,7 +189,7 @@ def check_told(state: RoundState) -> None:
     """
     for call in state.all_calls():
         if _is_untold(call):
-            was = "was in doubt, is" if state_in(call.history) == "in_doubt" else "is"
+            was = "was in doubt, is" if call.history.state == "in_doubt" else "is"
             raise PlanError(
                 f"Call {call.id!r} of tool `{call.name}` {was} {call.status} now, and the plan "
                 "was not told, so that a saved one would not know of it. Give the plan the outcome "
@@ -211,11 +200,11 @@ def check_told(state: RoundState) -> None:
 def _is_untold(call: CallRecord) -> bool:
     """Whether a call has ended or waits, and its plan was not told."""
     stage = call.stage
-    return (stage.is_end or stage.name == "suspended") and state_in(call.history) in _OPEN
+    return (stage.is_end or stage.name == "suspended") and call.history.state in _OPEN
 
 
 def _may_run(call: CallRecord) -> bool:
-    return state_in(call.history) not in ANSWERED
+    return not call.history.is_answered
 
 
 # Reading.
@@ -243,9 +232,7 @@ def load_plan(
             bound to something else, or made for tools that are not there any more or have another
             schema.
     """
-    check_key(key, binding)
-    saved = open_saved(text, PLAN)
-    check_saved(saved, key, binding)
+    saved = PLAN.open_sealed(text, key, binding)
     check_words(saved, _WORDS)
     entries = [*saved.each("entries")]
     state = read_round(toolset, saved.inner("round"), entries)
@@ -269,7 +256,7 @@ def _check_as_saved(state: RoundState, saved: Saved, entries: Iterable[Saved]) -
             raise last.wrong("kind", "a call that was started is saved with the outcome")
         if _is_untold(call):
             raise last.wrong("kind", "the outcome of a call is saved once it was recorded")
-        requested = next(steps_of_kind(call.history, "requested"), None)
+        requested = next(call.history.of_kind("requested"), None)
         if requested is not None and requested.detail.left is None and not call.stage.is_end:
             raise entry.wrong("steps", "what was left for it to come back to is missing")
     digests = saved.inner("digests")

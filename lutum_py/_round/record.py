@@ -8,21 +8,9 @@ is here, so that this one cannot be run as well.
 from __future__ import annotations
 
 from .._call.base_call import CallRecord
-from .._call.call import Hooks
-from .._call.deciding import HookGenerator
-from .._call.history import (
-    CallStatus,
-    Move,
-    Step,
-    end_of,
-    move,
-    move_of,
-    recorded_in,
-    settled_by,
-    state_in,
-    this_try,
-)
-from .._call.outcomes import AwaitingCall, NotEnded, SuspendedCall, issue_in
+from .._call.call import AwaitingCall, Hooks, NotEnded, SuspendedCall
+from .._call.drivers import HookGenerator
+from .._call.history import CallStatus, History, Move, move
 from .._hooks.registered_hook import HookPlaces, RegisteredHook
 from .._text.json import shorten
 from .._transcript.result import ToolResult
@@ -77,7 +65,7 @@ def record(state: RoundState, outcome: ResultLike | NotEnded, run: int | None = 
             return False
         if state.call_round.inner:
             check_shown(state, result.id)
-        told = None if call is None else recorded_in(call.history)
+        told = None if call is None else call.history.recorded
         if is_refusal(result, call) or (told is not None and told.detail == result):
             return True  # it is here already
         if faults := _faults(state, result, call):
@@ -89,10 +77,10 @@ def record(state: RoundState, outcome: ResultLike | NotEnded, run: int | None = 
         moves = [move("recorded", verdict=result.status, detail=result)]
         # The result may come from another process: what ends the call there ends it here. That of a
         # call that cannot be used takes the place of its rejection.
-        if not history[-1].stage.is_end:
+        if not history.stage.is_end:
             ended = move("ended", verdict=result.status, detail=result)
             moves[:0] = [*call.changes_unstarted(), ended]
-        elif _status_of(history) != result.status and issue_in(history) is None:
+        elif _status_of(history) != result.status and history.issue is None:
             raise CommitError([DuplicateResult(result.id, result.name)])
         if call.append_all(tuple(moves), since) is not None:
             return True
@@ -130,7 +118,7 @@ def _settle_asked(
         record(state, outcome)
         call = state.find_decoded(outcome.call.id)
         assert call is not None
-        if (end := end_of(call.history)) is not None:  # it asked for too much
+        if (end := call.history.end) is not None:  # it asked for too much
             result: ToolResult = end.detail
             return result
         if on_event is not None:
@@ -139,13 +127,13 @@ def _settle_asked(
     return outcome
 
 
-def _status_of(history: tuple[Step, ...]) -> str | None:
+def _status_of(history: History) -> str | None:
     """Return the status of the result that a call ended with, as after-hooks left it."""
-    for step in reversed(this_try(history)):
+    for step in reversed(history.this_try):
         if step.phase == "after" and step.verdict == "replaced":
             replaced: ToolResult = step.detail[1]
             return replaced.status
-    return settled_by(history).verdict
+    return history.settled_by.verdict
 
 
 def _faults(state: RoundState, result: ToolResult, call: CallRecord | None) -> list[CommitFault]:
@@ -154,7 +142,7 @@ def _faults(state: RoundState, result: ToolResult, call: CallRecord | None) -> l
     listed = None
     if call is not None:
         history = call.history
-        listed = "suspended" if history[-1].stage.name == "suspended" else state_in(history)
+        listed = "suspended" if history.stage.name == "suspended" else history.state
     if listed == "awaiting" and call is not None:
         return [asking_fault(call)]
     if listed == "finished":
@@ -189,11 +177,11 @@ def suspend(state: RoundState, outcome: SuspendedCall) -> None:
             )
         moves: list[Move] = [move("recorded", verdict="suspended")]
         if call.stage.name != "suspended":  # it was run elsewhere, and waits here for the same
-            wait = settled_by(given.history)
-            moves.insert(0, move_of(wait._replace(digest=call.digest)))
+            wait = given.history.settled_by
+            moves.insert(0, wait._replace(digest=call.digest).as_move)
             if call.stage.may_start:
                 moves.insert(0, move("started"))
-        elif recorded_in(call.history) is not None:
+        elif call.history.recorded is not None:
             return
         if call.append_all(tuple(moves), since) is not None:
             return

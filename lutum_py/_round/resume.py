@@ -16,12 +16,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from .._call.call import HookOutcome, Hooks
+from .._call.call import HookOutcome, Hooks, SuspendedCall
 from .._call.call_state import DecodedCall
-from .._call.deciding import HookGenerator, Review, write_all
-from .._call.history import Move, Step, move, steps_of_kind, wait_of
-from .._call.outcomes import SuspendedCall
-from .._call.running import with_files
+from .._call.deciding import Review
+from .._call.drivers import HookGenerator
+from .._call.history import Move, Step, move
 from .._context.suspension import Decision, ResumeMode
 from .._hooks.pipeline import review_all
 from .._schema.field_issues import field_issues
@@ -29,7 +28,7 @@ from .._schema.schema_check import schema_faults
 from .._schema.secrets import MASK, Masking
 from .._text.escaping import escape_unprintable
 from .._text.json import canonical_json, compact_json, is_array, is_object, shorten
-from .._transcript.result import ToolResult, make_result
+from .._transcript.result import ToolResult
 from ..errors import MisuseError, ResumeError, ToolOutputError
 from .sorted_calls import RoundState
 
@@ -40,7 +39,7 @@ def resume(state: RoundState, decision: Decision) -> HookOutcome | None:
     if waiting is None:
         return None
     call = waiting.call._record
-    wait = wait_of(call.history)
+    wait = call.history.wait
     if decision.edit is not None:
         raise ResumeError(
             f"Decision {decision.decision_id!r} edits the arguments of call {call.id!r} of tool "
@@ -105,7 +104,7 @@ def _asked(state: RoundState, decision: Decision) -> SuspendedCall | None:
     """
     check_decision(decision)
     call = state.find_decoded(decision.call_id)
-    taken_in = () if call is None else [s.detail for s in steps_of_kind(call.history, "decided")]
+    taken_in = () if call is None else [s.detail for s in call.history.of_kind("decided")]
     if any(each is not None and each.decision_id == decision.decision_id for each in taken_in):
         return None
     waiting = _find(state, decision)
@@ -127,7 +126,7 @@ def _find(state: RoundState, decision: Decision, wait: Step | None = None) -> Su
     waiting = None if found is None else state.entry_of(found).value
     # One that waits may have been given up by `call.reject`, which no plan is told about.
     if found is None or not isinstance(waiting, SuspendedCall) or found.stage.name != "suspended":
-        was_decided = found is not None and any(steps_of_kind(found.history, "decided"))
+        was_decided = found is not None and any(found.history.of_kind("decided"))
         why = ", because it was decided on already" if was_decided else ""
         suspended = [each.call.id for each in state.lists.suspended]
         others = "No call of this plan waits for a decision."
@@ -137,7 +136,7 @@ def _find(state: RoundState, decision: Decision, wait: Step | None = None) -> Su
             f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "
             f"suspended in this plan{why}. {others}"
         )
-    if wait is not None and wait != wait_of(found.history):
+    if wait is not None and wait != found.history.wait:
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes too late: meanwhile call {waiting.call.id!r} "
             f"of tool `{waiting.call.name}` went on, and waits for another one. {_AGAIN}"
@@ -164,7 +163,7 @@ def _faults(state: RoundState, waiting: SuspendedCall, decision: Decision) -> It
             f"was made on another version of {named}: it carries digest "
             f"{shorten(decision.digest)}, the call has {waiting.digest!r}. {_AGAIN}"
         )
-    if decision.ticket is None and len([*steps_of_kind(call.history, "suspended")]) > 1:
+    if decision.ticket is None and len([*call.history.of_kind("suspended")]) > 1:
         yield (
             f"names no ticket, and {named} has waited before, so nobody knows what it is about. "
             "Make it with `waiting.approve()` and its like, or pass `ticket=` as it was shown."
@@ -207,13 +206,10 @@ def _faults(state: RoundState, waiting: SuspendedCall, decision: Decision) -> It
 
 def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, ToolResult]:
     """Read the decision's result as the tool's output, and as its result."""
-    call = waiting.call
-    declared = call.spec.output
+    call = waiting.call._record
     try:
-        output = declared.validate_json(compact_json(decision.result))
-        text = declared.encode(call.name, output)
-        attached, message = with_files(output, text, (), None)
-        return output, make_result(call.metadata, text, "success", message, attached)
+        output = call.spec.output.validate_json(compact_json(decision.result))
+        return output, call.result_of(output)
     except (ValidationError, ToolOutputError) as error:
         found = Masking(call.selector.definition.output_schema or {}).found
         fields = (
@@ -240,7 +236,7 @@ def amend(state: RoundState, decision: Decision, hooks: Hooks) -> HookGenerator[
     if waiting is None:
         return None
     call = waiting.call._record
-    wait = wait_of(call.history)
+    wait = call.history.wait
     # Hooks are shown a draft. So nothing of the edit is in a history before it is taken in, and a
     # `cancel` that comes while a hook is awaited finds the call as it was, waiting.
     review = _edited(waiting, wait, decision, decision.edit)
@@ -256,7 +252,7 @@ def amend(state: RoundState, decision: Decision, hooks: Hooks) -> HookGenerator[
     state.check_open()
     state.note_hooks(hooks)
     if review.call is call:  # a function ran it, and the edit was taken in with the start
-        write_all([review])
+        Review.write_all([review])
     else:
         number = _take(state, decision, wait, call, review.moves)
         call.take_over(review.call, number)

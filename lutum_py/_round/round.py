@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from time import time
 from typing import TYPE_CHECKING, Any, Final, Generic, Never, NoReturn, final
 
 from typing_extensions import TypeVar
 
-from .._call.call import AnyToolCall
-from .._call.call_state import DecodedCall, decode
-from .._call.deciding import drive_sync
-from .._call.history import CallRound, first_entry
-from .._call.outcomes import NotEnded, RecoverableToolCallIssue, unread_call
+from .._call.base_call import CallRecord
+from .._call.call import AnyToolCall, NotEnded
+from .._call.call_state import DecodedCall
+from .._call.drivers import drive_sync
+from .._call.history import CallRound
+from .._call.outcomes import RecoverableToolCallIssue
 from .._schema.schema_reader import names_in
 from .._text.escaping import compared_together, escape_unprintable, quoted
 from .._text.immutable import settle
@@ -246,7 +246,8 @@ def read_turn(
     found = None if answer is None else answer_calls(turn, answer, redact)
     if found is not None and found.result is not None and len(metadatas) == 1:
         return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
-    first, call_round = first_entry(time()), CallRound()
+    call_round = CallRound()
+    first = call_round.first_entry()
     not_on_offer: NotOnOffer | None = None
     for metadata in metadatas:
         if found is not None and metadata.id in found.ids:
@@ -260,7 +261,7 @@ def read_turn(
                 if named is not turn:  # read again, which few turns are
                     return read_turn(toolset, named, offered, redact, answer)
                 names = names_known(offered.by_name, answer)
-                not_on_offer = NotOnOffer(members, offered, names, turn.dialect)
+                not_on_offer = NotOnOffer(members.offer, offered, names, turn.dialect)
             issues.append(not_on_offer.issue(metadata))
             continue
         if judge is not None and (issue := judge(metadata, selector)) is not None:
@@ -268,7 +269,9 @@ def read_turn(
             continue
         try:
             calls.append(
-                decode(selector, metadata, redact=redact, entry=first, call_round=call_round)
+                DecodedCall.decode(
+                    selector, metadata, redact=redact, entry=first, call_round=call_round
+                )
             )
         except InvalidArgumentsError as error:
             issues.append(
@@ -285,7 +288,7 @@ def read_turn(
             **{each.id: each for each in answered},
         }
         state.unread = {
-            id: unread_call(asked[id], first, of, call_round) for id, of in ended.items()
+            id: CallRecord.unread(asked[id], first, of, call_round) for id, of in ended.items()
         }
     made: ToolRound[Any, Any] = ToolRound(state, value, answered)
     return NeedsTools(made)

@@ -11,16 +11,14 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from .._call.call import AnyToolCall
-from .._call.call_state import DecodedCall, decoded_calls
-from .._call.history import Move, move, was_begun
-from .._call.outcomes import AwaitingCall, SuspendedCall, outcome_of, suspend
-from .._call.running import end_with, fail, finish, give_up, may_start, start
+from .._call.call import AnyToolCall, AwaitingCall, SuspendedCall
+from .._call.call_state import DecodedCall
+from .._call.history import Move, move
 from .._context.context import ToolContext
 from .._context.inner import ToolRequestedCalls
 from .._context.suspension import SuspendTicket
 from .._schema.invocation import Invocation
-from .._transcript.result import ToolResult, failure, unknown_outcome
+from .._transcript.result import ToolResult
 from ..errors import Cancelled, LifecycleError, TimedOut, ToolInputError
 from .ending import ended_within
 from .inner import asking_call
@@ -66,7 +64,7 @@ class CallRun:
     def __init__(self, call: AnyToolCall, invocation: Invocation | None = None) -> None:
         self.call = call
         self._record: DecodedCall = call._record
-        self.invocation: Invocation = may_start(self._record, None, invocation)
+        self.invocation: Invocation = self._record.check_start(None, invocation)
         self.number: int | None = None
 
     def check_start(self) -> None:
@@ -75,7 +73,7 @@ class CallRun:
         Raises:
             LifecycleError: It was started or has ended already, or waits for a decision.
         """
-        may_start(self._record, None, self.invocation)
+        self._record.check_start(None, self.invocation)
 
     def start(self, context: ToolContext | None = None) -> ToolResult | None:
         """Start the call.
@@ -93,11 +91,11 @@ class CallRun:
                 not fit any more and the call was started before.
         """
         try:
-            _, self.number = start(self._record, None, self.invocation)
+            _, self.number = self._record.start(None, self.invocation)
         except ToolInputError:
             if not self._record.stage.is_end:
                 raise
-            refused: Any = outcome_of(self._record)
+            refused: Any = self._record.outcome()
             result: ToolResult = refused.result
             return result
         if context is not None:
@@ -116,35 +114,35 @@ class CallRun:
 
     def finish(self, output: Any) -> ToolResult:
         """End the run as `call.finish` does."""
-        return finish(self._record, output, self.number)
+        return self._record.finish(output, self.number)
 
     def fail(self, message: str, code: str | None = None) -> ToolResult:
         """End the run as `call.fail` does, and name what was done within the call."""
-        return fail(self._record, f"{message}{self._effects_within()}", code, self.number)
+        return self._record.fail(f"{message}{self._effects_within()}", code, self.number)
 
     def indeterminate(self, reason: str, code: str | None = None) -> ToolResult:
         """End the run as `call.indeterminate` does."""
-        return give_up(self._record, f"{reason}{self._effects_within()}", code, self.number)
+        return self._record.give_up(f"{reason}{self._effects_within()}", code, self.number)
 
     def cancel(self, reason: str) -> ToolResult:
         """End the run of a tool that stopped itself, or that only reads."""
         reason = f"{reason}{self._effects_within()}"
-        return end_with(self._record, self._cancellation(reason, Cancelled.code), self.number)
+        return self._record.end_with(self._cancellation(reason, Cancelled.code), self.number)
 
     # A model that reads of the failure alone may do again what was done.
     def _effects_within(self) -> str:
         """Name the calls that this one requested, and that had effects or may have had some."""
         begun = (
             each
-            for each in decoded_calls(self._record.requested_calls())
-            if was_begun(each.history) and not each.spec.definition.only_reads
+            for each in DecodedCall.among(self._record.requested_calls())
+            if each.history.was_started and not each.spec.definition.only_reads
         )
         said = ended_within(begun, {})
         return said and f"\n{said.lstrip()}"
 
     def suspend(self, ticket: SuspendTicket) -> SuspendedCall:
         """End the run as `call.suspend` does."""
-        return suspend(self._record, ticket, self.number)
+        return self._record.suspend(ticket, self.number)
 
     def request_calls(self, requested: ToolRequestedCalls, toolset: Any) -> AwaitingCall:
         """End the run of a tool that requested other calls.
@@ -179,7 +177,7 @@ class CallRun:
         if self.number is not None and self._record.is_in_run(self.number):
             with suppress(LifecycleError):  # it ended just now
                 return self.cut_off(reason, Cancelled.code)
-        return unknown_outcome(self.call.metadata, _doubt(reason), "cancelled")
+        return self._record.unknown_outcome(_doubt(reason), "cancelled")
 
     # If it never starts.
 
@@ -198,13 +196,13 @@ class CallRun:
             what: What the result claims of a call that was never started.
         """
         call = self._record
-        if not was_begun(call.history):
+        if not call.history.was_started:
             return self._cancellation(f"{what}{reason}", code)
         reason = f"the tool was started before, and did not go on{reason}"
         within = ended_within(call.requested_calls(), {})
         if self.only_reads:
             return self._cancellation(f"{reason}{within}", code)
-        return unknown_outcome(call.metadata, f"{_doubt(reason)}{within}", code)
+        return call.unknown_outcome(f"{_doubt(reason)}{within}", code)
 
     def end_unstarted(
         self, reason: str, code: str = Cancelled.code, what: str = "not executed"
@@ -228,11 +226,11 @@ class CallRun:
     @property
     def only_reads(self) -> bool:
         """Whether neither the tool nor the tools of the calls that it requested change anything."""
-        every = (self._record, *decoded_calls(self._record.requested_calls()))
+        every = (self._record, *DecodedCall.among(self._record.requested_calls()))
         return all(each.spec.definition.only_reads for each in every)
 
     def _cancellation(self, reason: str, code: str) -> ToolResult:
-        return failure(self.call.metadata, "cancelled", f"Cancelled: {reason}", code)
+        return self._record.failure("cancelled", f"Cancelled: {reason}", code)
 
 
 def _doubt(reason: str) -> str:

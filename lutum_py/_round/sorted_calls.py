@@ -1,8 +1,8 @@
 """What a round and its plans share: `RoundState`, which sorts its calls by what is to be done.
 
-Where a call stands is read from its history (`state_in`). A plan holds nothing but its round, so
-all plans of a round show the same. What was read is kept while no history has grown: histories only
-grow, so the sum of their lengths says so.
+Where a call stands is read from its history (`history.state`). A plan holds nothing but its round,
+so all plans of a round show the same. What was read is kept while no history has grown: histories
+only grow, so the sum of their lengths says so.
 """
 
 from __future__ import annotations
@@ -14,35 +14,15 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, get_args
 
 from .._call.base_call import CallRecord
-from .._call.call import AnyToolCall
-from .._call.call_state import DecodedCall, decoded_calls
-from .._call.history import (
-    ASKING,
-    CallRound,
-    CallRowState,
-    Move,
-    Stage,
-    move,
-    result_in,
-    settled_by,
-    state_in,
-    was_begun,
-    was_touched,
-)
-from .._call.outcomes import (
-    HandledCall,
-    RecoverableToolCallIssue,
-    RejectedCall,
-    SuspendedCall,
-    issue_in,
-    outcome_of,
-)
+from .._call.call import AnyToolCall, RejectedCall, SuspendedCall
+from .._call.call_state import DecodedCall
+from .._call.history import CallRound, CallRowState, Move, Stage, move
+from .._call.outcomes import HandledCall, RecoverableToolCallIssue
 from .._hooks.registered_hook import HookPlaces
 from .._schema.capabilities import Place, ResourceAccess, beside, place_of
 from .._text.escaping import escape_unprintable
-from .._text.json import sendable
 from .._transcript.assistant import AssistantTurn
-from .._transcript.result import ToolResult, make_result, unknown_outcome
+from .._transcript.result import ToolResult
 from .._transcript.transcript import Transcript, items_of
 from ..errors import LifecycleError, MisuseError, RoundClosedError
 
@@ -178,7 +158,7 @@ class RoundState:
         if listed is not None and listed[0] == length:
             return listed[1]
         # Nearly all calls of nearly all rounds are pending, or have just been run: that shows in
-        # their last entry. What else `state_in` asks is asked if any call differs.
+        # their last entry. What else `history.state` asks is asked if any call differs.
         for call in calls:
             number = len(call.entries) - 1
             led_to, start, _, _, moves = call.entries[number]
@@ -204,7 +184,7 @@ class RoundState:
     @property
     def issues(self) -> tuple[RecoverableToolCallIssue, ...]:
         """The calls that cannot be used, and why."""
-        return tuple(filter(None, (issue_in(call.history) for call in self.unread.values())))
+        return tuple(filter(None, (call.history.issue for call in self.unread.values())))
 
     @property
     def closed_by(self) -> str | None:
@@ -284,7 +264,7 @@ class RoundState:
         """Close the round, and forget the turn."""
 
         def moves(call: CallRecord) -> Sequence[Move]:
-            return ended_with(call, unfinished(call, was_begun(call.history), _GONE))
+            return ended_with(call, call.unfinished(call.history.was_started, _GONE))
 
         self.end_open("discarded", moves)
 
@@ -300,7 +280,7 @@ class RoundState:
         """End a `with`: forget what is still open, but not in silence if a call was started."""
         if self.closed_by is not None:
             return
-        started = [call for call in self.decoded if was_touched(call.history)]
+        started = [call for call in self.decoded if call.history.was_touched]
         self.discard()
         if started and self.stored is None:
             calls = ", ".join(
@@ -320,7 +300,7 @@ class RoundState:
     def decoded(self) -> tuple[DecodedCall, ...]:
         """The calls that could be read, those that others requested after those of the turn."""
         inner = self.call_round.inner
-        return (*self.calls, *decoded_calls([*inner.values()])) if inner else self.calls
+        return (*self.calls, *DecodedCall.among([*inner.values()])) if inner else self.calls
 
     def shown(self, calls: tuple[DecodedCall, ...]) -> tuple[AnyToolCall, ...]:
         """Return calls as users see them."""
@@ -346,7 +326,7 @@ class RoundState:
         """
         call = self.find_decoded(given.id)
         is_same = call is not None and given.metadata == call.metadata
-        if call is None or not is_same or state_in(call.history) not in ("pending", "in_doubt"):
+        if call is None or not is_same or call.history.state not in ("pending", "in_doubt"):
             raise LifecycleError(
                 f"Call {given.id!r} of tool `{given.name}` {cannot}: it is not pending in this "
                 f"plan. Pending: {[each.id for each in self.lists.pending]}."
@@ -394,7 +374,7 @@ def _end(call: CallRecord, moves: Callable[[CallRecord], Sequence[Move]]) -> Non
     # it grew meanwhile: it may have requested some.
     while True:
         since = len(call.entries)
-        for step in call.history if call.round.inner or call.stage is ASKING else ():
+        for step in call.history if call.round.inner or call.stage.name == "awaiting" else ():
             if step.kind == "requested":
                 for inner in step.detail.calls:
                     _end(inner, moves)
@@ -404,19 +384,6 @@ def _end(call: CallRecord, moves: Callable[[CallRecord], Sequence[Move]]) -> Non
 
 WAITING: Final = ("suspended", "awaiting")
 """The stages of calls that were not let go on: they can only be given up."""
-
-
-def unfinished(call: CallRecord, was_started: bool, reason: str, more: str = "") -> ToolResult:
-    """Make the honest result of a call that was given up: nobody knows more of it than this.
-
-    Raises:
-        MisuseError: The reason is not text.
-    """
-    MisuseError.check("abort", "reason", "a text", reason, str, "The model reads it.")
-    if was_started:
-        why = f"the tool was started, and nobody knows what it did. {reason}{more}"
-        return unknown_outcome(call.metadata, why)
-    return make_result(call.metadata, "null", "cancelled", sendable(f"Not executed: {reason}"))
 
 
 def ended_with(call: CallRecord, result: ToolResult) -> list[Move]:
@@ -458,12 +425,12 @@ class ListEntry(NamedTuple):
 
 def _entry_of(call: CallRecord) -> ListEntry:
     history = call.history
-    state = state_in(history)
+    state = history.state
     if state == "finished" or not isinstance(call, DecodedCall):
-        return ListEntry(state, 0.0, result_in(history) or issue_in(history))
+        return ListEntry(state, 0.0, history.result or history.issue)
     if state in _AS_CALLS:
         return ListEntry(state, 0.0, call)
-    return ListEntry(state, settled_by(history).at, outcome_of(call, history))
+    return ListEntry(state, history.settled_by.at, call.outcome(history))
 
 
 _STATES = get_args(CallRowState)
@@ -545,7 +512,7 @@ def _inner_first(call: DecodedCall) -> Iterator[DecodedCall]:
     """Yield a call after those that it requested, so that none of these waits for it."""
     for step in call.history:
         if step.kind == "requested":
-            for inner in decoded_calls(step.detail.calls):
+            for inner in DecodedCall.among(step.detail.calls):
                 yield from _inner_first(inner)
     yield call
 

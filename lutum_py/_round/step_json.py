@@ -18,22 +18,8 @@ from typing import Any, Final, NamedTuple, get_args
 
 from .._call.base_call import CallRecord
 from .._call.decisions import DecisionKind
-from .._call.history import (
-    BY_TOOL,
-    CONTINUED,
-    END_OF,
-    SPENT,
-    STAGES,
-    Step,
-    StepKind,
-    hook_key,
-    is_unread,
-    iso_time,
-    key_of,
-    recorded_in,
-    stage_after,
-)
-from .._call.outcomes import SOURCES, IssueReason, RecoverableToolCallIssue
+from .._call.history import STAGES, VERDICTS, History, Step, StepKind, iso_time
+from .._call.outcomes import IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
 from .._schema.arguments import NOTHING, InputText, at_path, encoded
 from .._text.json import is_array, is_object, shorten
@@ -63,9 +49,10 @@ class _Row(NamedTuple):
 
 
 _DECIDING: Final = ("execution", "gate")
-_ASKERS: Final = (BY_TOOL, None)
-_ANSWERS: Final = ("resume", "edit", "cancel")
-_ENDS: Final = tuple(END_OF)
+_SETTLING: Final = (*_DECIDING, "decision")
+_ASKERS: Final = VERDICTS["suspended"]
+_ANSWERS: Final = VERDICTS["decided"]
+_ENDS: Final = VERDICTS["ended"]
 _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
     "proposed": {None: _Row(holds="arguments")},
     "reviewed": {
@@ -80,7 +67,7 @@ _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
     "abandoned": {None: _Row()},
     "ended": {
         **dict.fromkeys(
-            (*_DECIDING, "decision"),
+            _SETTLING,
             _Row(("success", "rejected", "cancelled"), "result", ("success",)),
         ),
         "decode": _Row(_ENDS, "issue", _ENDS),
@@ -90,7 +77,7 @@ _TABLE: Final[Mapping[StepKind, Mapping[str | None, _Row]]] = {
     "recorded": {None: _Row((*_ENDS, "suspended"), "result", _ENDS)},
     "late": {None: _Row((*_ENDS, "suspended", "requested"), "result", _ENDS)},
     "moved": {None: _Row()},
-    "retried": {None: _Row((SPENT, CONTINUED, None))},
+    "retried": {None: _Row(VERDICTS["retried"])},
     "requested": {None: _Row(holds="requested")},
 }
 """By kind and phase what a step is like in a text."""
@@ -127,9 +114,9 @@ def dump_step(step: Step) -> dict[str, Any]:
     elif step.phase == "after":
         data["key"], detail = detail
     elif step.kind == "reviewed":
-        if (key := hook_key(detail)) is not None:
+        if (key := step.hook_key) is not None:
             data["hook"] = key
-    elif step.kind == "ended" and step.phase in SOURCES and detail is not None:
+    elif step.kind == "ended" and step.phase in _SETTLING and detail is not None:
         _, detail = detail  # the output, which is made of the result again
     elif step.kind == "requested":
         return data
@@ -161,15 +148,15 @@ def _dump_issue(issue: RecoverableToolCallIssue) -> dict[str, Any]:
 def load_history(
     entries: Sequence[Saved],
     metadata: ToolMetadata,
-    behind: tuple[Step, ...],
+    behind: History | None,
     requested: Callable[[Saved], Any],
-) -> tuple[Step, ...]:
+) -> History:
     """Replay steps of one call.
 
     Args:
         entries: The steps.
         metadata: The call.
-        behind: The steps that they follow.
+        behind: The steps that they follow, if any.
         requested: Reads what a step `requested` holds.
 
     Returns:
@@ -178,15 +165,16 @@ def load_history(
     Raises:
         PlanError: One of them is damaged, or cannot follow the one before.
     """
-    history = behind
+    history = behind or History()
+    since = len(history)
     for saved in entries:
-        history = (*history, _load_step(saved, history, metadata, requested))
-    return history[len(behind) :]
+        history = History((*history, _load_step(saved, history, metadata, requested)))
+    return History(history[since:])
 
 
 def _load_step(
     saved: Saved,
-    history: tuple[Step, ...],
+    history: History,
     metadata: ToolMetadata,
     requested: Callable[[Saved], Any],
 ) -> Step:
@@ -201,8 +189,8 @@ def _load_step(
     if row.says is not None and said not in row.says:
         raise saved.wrong("verdict", f"{shorten(said)} is none of the known values")
     first = STAGES["new" if by is None else "unreviewed"]
-    stage = stage_after(history[-1].led_to, key_of(kind, phase, said)) if history else first
-    if stage is None or (kind == "recorded" and recorded_in(history) is not None):
+    stage = history.stage_after(kind, phase, said) if history else first
+    if stage is None or (kind == "recorded" and history.recorded is not None):
         raise saved.wrong(
             "kind", f"{kind!r} cannot follow while a call is {history[-1].stage.status}"
         )
@@ -212,7 +200,7 @@ def _load_step(
         raise saved.wrong("at", f"{shorten(text)} is not a time in ISO 8601")
     if history:
         at = max(history[-1].at, at)  # another machine's clock may be behind
-    if is_unread(history) and kind != "recorded":
+    if history.is_unread and kind != "recorded":
         raise saved.wrong("kind", "a call of no tool ends once")
     detail: Any = None
     if kind == "requested":
@@ -228,7 +216,7 @@ def _load_step(
         detail = key if phase == "before" else (key, detail)
     elif kind == "reviewed":
         detail = saved.get("hook", str, None)
-    elif kind == "ended" and phase in SOURCES:
+    elif kind == "ended" and phase in _SETTLING:
         detail = (None, detail) if said == "success" else None
     led_to: Any = detail if kind == "requested" else stage
     if history and stage is history[-1].stage:

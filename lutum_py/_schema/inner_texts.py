@@ -82,10 +82,10 @@ def _places(
     schema: JsonSchema, origin: Any, args: tuple[Any, ...]
 ) -> Iterator[tuple[JsonSchema | None, Any]]:
     """Pair each argument of a generic type with the schema that was made of it."""
-    places: Any = []
+    places: list[Any] = []
     if origin in UNIONS:
         args = tuple(each for each in args if each is not NoneType)
-        choices = schema.get("anyOf", schema.get("oneOf", [schema]))
+        choices: list[Any] = schema.get("anyOf") or schema.get("oneOf") or [schema]
         places = [each for each in choices if each != {"type": "null"}]
         places = places if len(places) == len(args) else []
     elif _is(tuple, origin) and args[-1] is not ...:

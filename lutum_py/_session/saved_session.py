@@ -13,9 +13,9 @@ from .._round.plan import ToolRoundPlan
 from .._round.plan_json import dump_plan, hand_over, load_plan
 from .._round.sorted_calls import RoundState
 from .._text.json import shorten
-from .._transcript.saved import SESSION, check_key, check_saved, dump_saved, open_saved, seal_of
+from .._transcript.saved import SESSION, check_key
 from .._transcript.transcript import Transcript
-from ..errors import MisuseError, PlanError
+from ..errors import MisuseError
 
 
 def dump_session(
@@ -51,8 +51,7 @@ def dump_session(
             "plan": None if state is None else json.loads(dump_plan(state, key, binding)),
         }
         # The seal is over all of the rest, the plan with its own seal included.
-        data["seal"] = seal_of(data, key)._asdict()
-        return dump_saved(data, PlanError, "The session")
+        return SESSION.dump_sealed(data, key)
 
     return dumped() if state is None else hand_over(state, "dumped", dumped)
 
@@ -83,9 +82,7 @@ def load_session(
     toolset: Any, text: str | bytes, key: bytes | None, binding: str | None
 ) -> tuple[str | None, Transcript, ToolRoundPlan[Any] | None]:
     """Read id, transcript and plan of what `dump_session` gave; see `Toolset.load_session`."""
-    check_key(key, binding)
-    saved = open_saved(text, SESSION)
-    check_saved(saved, key, binding, "session")
+    saved = SESSION.open_sealed(text, key, binding)
     id = saved.get("id", str, None)
     transcript = Transcript.load_json(json.dumps(saved.get("transcript", dict)))
     inner = saved.inner_or_none("plan")

@@ -464,9 +464,9 @@ def _handlers() -> Any:
 
 @cache
 def _decode() -> Any:
-    from .._call.call_state import decode
+    from .._call.call_state import DecodedCall
 
-    return decode
+    return DecodedCall.decode
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
 
-from .._call.call_state import decode
+from .._call.call_state import DecodedCall
 from .._call.spec import AnySpec, ToolSpec
 from .._schema.arguments import NO_ARGUMENTS, Arguments
 from .._schema.definition import ToolDef, ToolOptions, define
@@ -113,7 +113,7 @@ class Answer(Settled, Generic[A]):
             return None, (issue,)
         metadata = ToolMetadata(id=self.name, name=self.name, arguments=text)
         try:
-            call = decode(self.spec.free_selector, metadata, redact=redact).call
+            call = DecodedCall.decode(self.spec.free_selector, metadata, redact=redact).call
         except InvalidArgumentsError as error:
             return None, error.fields
         return self.value_of(call.input), ()

@@ -18,7 +18,7 @@ from pydantic_core import (
 )
 
 from .._call.call import AnyToolCall
-from .._call.call_state import decode
+from .._call.call_state import DecodedCall
 from .._schema.arguments import NOTHING, InputText
 from .._schema.field_issues import hidden
 from .._schema.schema_reader import JsonSchema
@@ -135,7 +135,7 @@ def _form_of(selector: Selector, handler: GetCoreSchemaHandler) -> tuple[str, Co
 
     def made(data: dict[str, str]) -> AnyToolCall:
         metadata = ToolMetadata(id=uuid4().hex, name=selector.name, arguments=data["input"])
-        return decode(selector, metadata).call
+        return DecodedCall.decode(selector, metadata).call
 
     fields = {
         "tool": core_schema.typed_dict_field(core_schema.literal_schema([selector.name])),

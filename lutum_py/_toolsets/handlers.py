@@ -21,8 +21,7 @@ from typing import (
 )
 
 from .._call.call import AnyToolCall
-from .._call.outcomes import Reply
-from .._call.running import run
+from .._call.reply import Reply
 from .._call.selector import AnySelector, FnSelector, InputSelector, Selector
 from .._call.spec import FnSpec
 from .._schema.invocation import Invocation
@@ -188,7 +187,7 @@ class Handlers(Settled, Generic[T]):
             TimedOut: The tool's deadline passed; its `is_in_doubt` is true.
         """
         invocation, taken = self._begin(call, skipped)
-        return call.finish(await run(call._record, invocation, taken))
+        return call.finish(await call._record.run(invocation, taken))
 
     def call_sync(self, call: AnyToolCall, /, **skipped: object) -> ToolResult:
         """Run and answer a call as `await run(call)` does, with a sync handler and no deadline.

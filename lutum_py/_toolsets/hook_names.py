@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from .._call.selector import AnySelector
 from .._text.escaping import meant_by, names_for_message
 from .._text.json import shorten
 from ..errors import HookError
-from .members import Members
 
 Phase: TypeAlias = Literal["execution", "gate", "before", "after", "description"]
 
@@ -104,7 +103,21 @@ def marks_of(mro: tuple[type, ...], name: str, defined: object) -> tuple[Mark, .
     return ()
 
 
-def _tools_of(members: Members) -> list[str]:
+class Declared(Protocol):
+    """What names of hooks are made of: see `toolset_meta.Members`."""
+
+    @property
+    def toolset(self) -> type[Any]:
+        """The toolset."""
+        ...
+
+    @property
+    def by_key(self) -> Mapping[str, AnySelector | type[Any]]:
+        """Its members by their names in the body."""
+        ...
+
+
+def _tools_of(members: Declared) -> list[str]:
     return [key for key, member in members.by_key.items() if not isinstance(member, type)]
 
 
@@ -124,7 +137,7 @@ def _looks_like_a_hook(name: str, members: list[str]) -> bool:
 _ENDINGS: Final = ("hook", "gate")
 
 
-def policy_methods(members: Members, policy: object) -> Iterator[tuple[Mark, Any]]:
+def policy_methods(members: Declared, policy: object) -> Iterator[tuple[Mark, Any]]:
     """Find the hooks among the methods that a policy itself defines.
 
     Gives what each is registered as and the bound method, in the order of definition. The name of
@@ -167,7 +180,7 @@ def _remedy(policy: object) -> str | None:
     return "Write a class with hooks, and pass an instance" if is_plain else None
 
 
-def _no_such_hook(members: Members, policy: str, name: str) -> HookError:
+def _no_such_hook(members: Declared, policy: str, name: str) -> HookError:
     tools = _tools_of(members)
     hint = meant_by(name, generated_names(tools))
     return HookError(
@@ -178,7 +191,7 @@ def _no_such_hook(members: Members, policy: str, name: str) -> HookError:
     )
 
 
-def policy_base(members: Members) -> type:
+def policy_base(members: Declared) -> type:
     """Make the base class of policies for a toolset: it checks the names when it is inherited."""
     toolset, tools = members.toolset, _tools_of(members)
 

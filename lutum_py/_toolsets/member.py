@@ -24,7 +24,7 @@ from .toolset_meta import GroupMember, ToolMember, ToolsetMeta, rules_of
 if TYPE_CHECKING:
     from .._call.call import Hooks
     from .._call.decisions import ArgsRuleVerdict, InputRuleVerdict
-    from .._call.outcomes import Reply
+    from .._call.reply import Reply
     from .._call.selector import FnSelector, HidingSelector, Selector
     from .._call.spec import Rule
     from .._schema.definition import Caller

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from .._call.outcomes import RecoverableToolCallIssue
 from .._call.selector import AnySelector, Selector
@@ -181,10 +181,33 @@ Available: TypeAlias = (
 """What may say which tools are offered; None stands for those that are on."""
 
 
+class Tools(Protocol):
+    """What an offer is made of: the tools of a toolset, see `toolset_meta.Members`."""
+
+    @property
+    def selectors(self) -> tuple[Selector, ...]:
+        """The tools of all paths, in the order of declaration."""
+        ...
+
+    @property
+    def by_name(self) -> Mapping[str, Selector]:
+        """The tools by their names on the wire."""
+        ...
+
+    def find(self, named: AnySelector | str, /) -> tuple[Selector, ...]:
+        """Find every member that a selector or wire name stands for."""
+        ...
+
+    def find_all(self, named: AnySelector | str | type, /) -> tuple[Selector, ...]:
+        """Do as `find` does; for a toolset, find every member that its tools stand for."""
+        ...
+
+
 class Offer:
     """Work out what a toolset offers; the usual answers are kept.
 
     Attributes:
+        members: The members of the toolset.
         all: Every tool.
         default: The tools that are on.
         deferred: Those that a search may load.
@@ -192,12 +215,12 @@ class Offer:
         index: What the deferred tools are found by, once somebody looked.
     """
 
-    def __init__(self, members: Any) -> None:
+    def __init__(self, members: Tools) -> None:
         # Worked out when the toolset is first used, and kept: a turn asks for `default` each time.
         selectors = members.selectors
         on = tuple(selector for selector in selectors if not selector.is_off)
         offered = OfferedTools(selectors)
-        self._members = members
+        self.members = members
         self.all = offered
         self.default = offered if len(on) == len(selectors) else OfferedTools(on)
         self.deferred = OfferedTools(tuple(each for each in selectors if each.is_deferred))
@@ -240,7 +263,7 @@ class Offer:
         """Return exactly these tools, each once."""
         chosen: dict[str, Selector] = {}
         for each in _listed(named):
-            for selector in self._members.find_all(each):
+            for selector in self.members.find_all(each):
                 chosen[selector.name] = selector
         # In the order of declaration, whatever order they were named in: a list of tools that
         # changes its order from turn to turn would lose the provider's cache each time.
@@ -261,7 +284,7 @@ class Offer:
             )
         if requirement.selector is not None:
             try:
-                members = self._members.find(requirement.selector)
+                members = self.members.find(requirement.selector)
             except UnknownToolError as error:
                 raise ToolConstraintError(
                     f"The turn requires a tool that is not there: {error}"
@@ -299,7 +322,7 @@ class Offer:
         """
         texts: dict[str, str] = {}
         for named, text in pairs_of(descriptions):
-            for selector in self._members.find(named):
+            for selector in self.members.find(named):
                 texts[selector.name] = text
         if not texts:
             return definitions
@@ -342,7 +365,7 @@ class NotOnOffer:
     A model sends as many of these as it likes, so what they share is worked out once.
 
     Args:
-        members: Those of the toolset that the calls are read with.
+        offer: What the toolset offers that the calls are read with.
         offered: The tools that were on offer.
         names: The names that may have been called.
         dialect: The name of the dialect that the calls came in, if they did in one.
@@ -350,7 +373,7 @@ class NotOnOffer:
 
     def __init__(
         self,
-        members: Any,
+        offer: Offer,
         offered: OfferedTools,
         names: Iterable[str],
         dialect: str | None = None,
@@ -358,7 +381,7 @@ class NotOnOffer:
         # The model reads names as they went out to it, but may have called a tool by its own name.
         module = dialect_named(dialect)
         self._sent: Callable[[str], str] = str if module is None else module.wire_name
-        self._members = members
+        self._offer = offer
         self._offered = offered
         self._names = names
 
@@ -383,7 +406,7 @@ class NotOnOffer:
 
     def issue(self, metadata: ToolMetadata) -> RecoverableToolCallIssue:
         """Say what is wrong with one call."""
-        known = self._members.by_name.get(metadata.name)
+        known = self._offer.members.by_name.get(metadata.name)
         name = quoted(metadata.name if known is None else self._sent(metadata.name))
         if known is not None and known.is_deferred and self._searches:
             text = (
@@ -393,7 +416,7 @@ class NotOnOffer:
             )
             return RecoverableToolCallIssue(metadata, "not_available", text)
         if known is not None:
-            is_unfound = known.is_deferred and not self._members.offer.searches
+            is_unfound = known.is_deferred and not self._offer.searches
             why = " It is deferred, and there is no search that loads it." if is_unfound else ""
             text = (
                 f"Tool {name} is not available in this turn, so it was not run.{why} "

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from .._call.outcomes import Reply
+from .._call.reply import Reply
 from .._call.selector import Selector
 from .._call.spec import FnSpec
 from .._schema.definition import ToolDef, ToolOptions

@@ -25,7 +25,7 @@ from typing import (
     overload,
 )
 
-from .._call.outcomes import Reply, without_replies
+from .._call.reply import Reply, without_replies
 from .._call.spec import AnySpec, FnSpec, ToolSpec
 from .._schema.arguments import check_input, function_arguments
 from .._schema.definition import ToolDef, ToolOptions, define

@@ -23,7 +23,7 @@ from typing import (
 
 from pydantic import BaseModel, ConfigDict, create_model
 
-from .._call.outcomes import without_replies
+from .._call.reply import without_replies
 from .._call.spec import AnySpec, ToolSpec
 from .._schema.arguments import Arguments
 from .._schema.definition import ToolDef, ToolOptions, check_targets, define

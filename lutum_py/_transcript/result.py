@@ -315,11 +315,6 @@ def renamed(result: ToolResult, id: str) -> ToolResult:
     return with_fields(result, id=id)
 
 
-def unknown_outcome(metadata: ToolMetadata, reason: str, code: str | None = None) -> ToolResult:
-    """Make the result of a call that was started, and of which nobody knows what it did."""
-    return failure(metadata, "indeterminate", f"Outcome unknown: {sendable(reason)}", code)
-
-
 def failure(
     metadata: ToolMetadata, status: ResultStatus, text: str, code: str | None
 ) -> ToolResult:

@@ -53,6 +53,24 @@ class Form(NamedTuple):
     error: type[SavedDataError]
     gave: str = "`dump_json()`"
 
+    def open_sealed(self, text: str | bytes, key: bytes | None, binding: str | None) -> Saved:
+        """Parse stored text that was sealed, and make sure that it is what was saved.
+
+        Raises:
+            MisuseError: The key is not of bytes.
+            InvalidValueError: It is empty, or the binding is not a text, or an empty one.
+            PlanError: The text is of another form, was edited, or belongs to something else.
+        """
+        check_key(key, binding)
+        saved = open_saved(text, self)
+        check_saved(saved, key, binding, self.what)
+        return saved
+
+    def dump_sealed(self, data: JsonObject, key: bytes | None) -> str:
+        """Encode plain data with its seal."""
+        sealed = {**data, "seal": seal_of(data, key)._asdict()}
+        return dump_saved(sealed, self.error, f"The {self.what}")
+
 
 PLAN: Final = Form("lutum_py.plan", 1, "plan", PlanError)
 SESSION: Final = Form("lutum_py.session", 1, "session", PlanError, gave="`dump_session()`")
@@ -264,7 +282,7 @@ def _fits(saved: Saved, value: str, key: bytes | None) -> bool:
     return compare_digest(made.encode(), value.encode("utf-8", "replace"))
 
 
-def check_saved(saved: Saved, key: bytes | None, binding: str | None, what: str = "plan") -> None:
+def check_saved(saved: Saved, key: bytes | None, binding: str | None, what: str) -> None:
     """Make sure that a text is what was saved, and belongs to what it is loaded for.
 
     Raises:

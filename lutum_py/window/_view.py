@@ -543,23 +543,21 @@ class Cutting:
         at = len(turns) - max(at_least_zero("older_than", number), 1)
         return turns[at] if at >= 0 else 0
 
-    def edit(
-        self,
-        kind: CutKind,
-        stop: int,
-        keep: tuple[str, ...],
-        *,
-        text: str | None = None,
-        max_bytes: int | None = None,
-        need: float | None = None,
-    ) -> tuple[Cut, ...]:
-        """Change what is read of the results before a position, as far as needed."""
+    def clearing(self, stop: int, keep: tuple[str, ...], text: str) -> Cut:
+        """Make a cut that puts a text in the place of the results before a position."""
+        return self._cut("clear", 0, stop, text, keep=keep)
+
+    def capping(self, stop: int, keep: tuple[str, ...], max_bytes: int) -> Cut:
+        """Make a cut that shortens the results before a position."""
+        return self._cut("cap", 0, stop, None, keep=keep, max_bytes=max_bytes)
+
+    def edit(self, cut: Cut, need: float | None = None) -> tuple[Cut, ...]:
+        """Change what is read of results by a cut, as far as needed."""
         # The span is not known before the results are gone through, so all of them are tried with a
         # cut that begins at 0, and the one that is kept is narrowed to what did change.
-        cut = self._cut(kind, 0, max(stop, 1), text, keep=keep, max_bytes=max_bytes)
         changed: list[int] = []
         freed = 0.0
-        for position, item in self._sent(stop):
+        for position, item in self._sent(cut.stop):
             new = edited(item, position, [cut])
             if new is item:
                 continue
@@ -882,7 +880,7 @@ class View:
         cutting = self._cutting(target)
         stop = cutting.turn_from_end(older_than)
         text = _not_blank("clear_results", text)
-        return self._with(cutting.edit("clear", stop, _names_of(keep), text=text))
+        return self._with(cutting.edit(cutting.clearing(stop, _names_of(keep), text)))
 
     def cap_results(
         self,
@@ -912,7 +910,7 @@ class View:
             )
         cutting = self._cutting(target)
         stop = cutting.turn_from_end(older_than)
-        return self._with(cutting.edit("cap", stop, _names_of(keep), max_bytes=max_bytes))
+        return self._with(cutting.edit(cutting.capping(stop, _names_of(keep), max_bytes)))
 
     def drop_rounds(
         self,
@@ -1020,7 +1018,7 @@ class View:
         need = before.tokens - goal
         # Clearing comes first because it loses least: the model still sees that it called, and with
         # what, and can call again. A dropped round leaves no trace of either.
-        after = before.like(before.edit("clear", stop, _names_of(keep), text=CLEARED, need=need))
+        after = before.like(before.edit(before.clearing(stop, _names_of(keep), CLEARED), need))
         if after.tokens > goal:
             need = after.tokens - goal
             after = before.like(after.drop(stop, DROPPED, need=need))
