@@ -821,7 +821,7 @@ class History(tuple[Step, ...]):
         """The history as it was when the call went elsewhere, if it did: views show it so."""
         if self[-1].stage is not _ELSEWHERE:
             return self
-        at = len(self) - 1
+        at = len(self)
         while self[at - 1].stage is _ELSEWHERE:
             at -= 1
         return History(self[:at])
