@@ -219,7 +219,7 @@ class ArgsHook:
         # hook cannot do anything to the call that it reviews.
         call = self.spec.call_type(metadata, input)
         positional: list[Any]
-        named: dict[str, Any]
+        named: dict[Any, Any]
         if self._some is None:
             positional, keywords = invocation.bind(call, input, {})
             named = {self._names.get(name, name): value for name, value in keywords.items()}

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from .._call.base_call import CallRecord
 from .._call.history import Move, iso_time, move
-from .._text.json import is_object, shorten
+from .._text.json import is_object, is_sequence, shorten
 from .._transcript.assistant import AssistantTurn
 from .._transcript.saved import PLAN, Saved, check_key
 from ..errors import PlanError, ToolInputError
@@ -86,7 +86,7 @@ def _as_json(value: Any, depth: int) -> Any:
     """Return data with a text in place of what is not JSON data."""
     if depth < _DEEPEST and is_object(value):
         return {str(key): _as_json(part, depth + 1) for key, part in value.items()}
-    if depth < _DEEPEST and isinstance(value, list | tuple):
+    if depth < _DEEPEST and is_sequence(value):
         return [_as_json(part, depth + 1) for part in value]
     try:
         return plain({"it": value}, "A part")["it"]

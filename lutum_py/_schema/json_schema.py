@@ -275,7 +275,8 @@ class _InputSchema(_PlainSchema):
         return self._of_tuple(super().call_schema(schema), schema["function"])
 
     def _of_tuple(self, made: JsonSchema, cls: Any) -> JsonSchema:
-        entries = dict(zip(getattr(cls, "_fields", ()), made.get("prefixItems", ()), strict=False))
+        names: tuple[str, ...] = getattr(cls, "_fields", ())
+        entries = dict(zip(names, made.get("prefixItems", ()), strict=False))
         if entries and (about := own_docstring(cls)):
             made.setdefault("description", about)
         return self._described(made, cls, entries) if entries else made

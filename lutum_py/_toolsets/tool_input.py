@@ -102,8 +102,8 @@ ToolInput.Call = _CallOfModel()
 
 def _settle(model: Any) -> None:
     """Refuse attributes of a class that would be ignored, such as `Pay.timeout = 5`."""
-    metaclass: Any = type(model)
-    model.__class__ = _settled(metaclass)  # of its own metaclass, whichever its author took
+    # Of its own metaclass, whichever its author took.
+    model.__class__ = _settled(model.__class__)
 
 
 _SETTLED = "__lutum_settled__"
