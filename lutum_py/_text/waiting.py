@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context, copy_context
 from functools import partial
 from math import inf
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+# `asyncio` is loaded by who awaits something: a program that only declares tools needs no loop.
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import Future
 
 
 def finish(woken: asyncio.Future[None], _: object = None) -> None:
@@ -64,6 +66,9 @@ def run_in_thread(function: Callable[[], R], name: str) -> Future[Ended[R]]:
     Returns:
         A future that never fails: see `Ended`.
     """
+    import threading
+    from concurrent.futures import Future
+
     future: Future[Ended[R]] = Future()
     future.set_running_or_notify_cancel()
     arguments = (future, copy_context(), function)
@@ -82,13 +87,17 @@ async def wait_for_thread(thread: Future[Any]) -> None:
 
     `asyncio.wrap_future` would tie both into a cycle.
     """
-    here: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    from asyncio import get_running_loop
+
+    here: asyncio.Future[None] = get_running_loop().create_future()
     thread.add_done_callback(partial(finish_threadsafe, here))
     await here
 
 
 async def to_its_end(task: asyncio.Future[Any], seconds: float = inf) -> None:
     """Wait for a task that ends soon, also if cancellation is asked for once more."""
+    import asyncio
+
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while not task.done() and (left := end - loop.time()) > 0:

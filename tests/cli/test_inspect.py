@@ -101,7 +101,7 @@ def test_caps_on_results_are_shown(lutum: Lutum, tmp_path: Path) -> None:
     """Each tool says how much of its results a model reads, and whether the rest is kept."""
     (tmp_path / "capped.py").write_text(
         "from lutum_py import Toolset, tool, tool_fn\n"
-        "from lutum_py.window import MemoryResults, ResultCap\n"
+        "from lutum_py.tools import MemoryResults, ResultCap\n"
         "@tool_fn(name='log')\n"
         "def log() -> str: ...\n"
         "@tool_fn(name='page')\n"
@@ -381,7 +381,7 @@ def test_colours_are_for_terminals(lutum: Lutum, monkeypatch: pytest.MonkeyPatch
 def test_deferred_tools_are_told_from_those_that_are_off(lutum: Lutum, tmp_path: Path) -> None:
     """Their state, that of a group of them, and what they would cost stand in the report."""
     (tmp_path / "deferred.py").write_text(
-        "from lutum_py import Toolset, tool, toolset\nfrom lutum_py.window import tool_search\n"
+        "from lutum_py import Toolset, tool, toolset\nfrom lutum_py.tools import tool_search\n"
         "from tools import Inner, wait\n"
         "class Many(Toolset):\n"
         "    search_tools = tool(tool_search())\n"

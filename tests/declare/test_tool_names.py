@@ -87,7 +87,7 @@ def test_two_tools_never_go_out_as_one(names: tuple[str, ...]) -> None:
 
 def test_two_stand_ins_that_meet_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Should two digests ever be alike, the toolset is refused instead of mixing two tools up."""
-    monkeypatch.setattr("lutum_py._schema.stand_in.stand_in", lambda _: "met_0123456789ab")
+    monkeypatch.setattr("lutum_py._schema.definition.stand_in", lambda _: "met_0123456789ab")
     with pytest.raises(ToolDefinitionError, match="goes out as 'met_0123456789ab'"):
         tools_named("a.b", "c.d")
 
