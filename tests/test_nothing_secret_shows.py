@@ -847,6 +847,7 @@ RAW = {
     "_call/call.py": "gives them to the funnel",
     "_call/call_input.py": "describes an input by them",
     "_call/call_state.py": "decodes them",
+    "_call/selector.py": "decodes them",
     "_toolsets/call_type.py": "writes a call as it came",
     "_hooks/capability_gate.py": "reads what a dry run was done with",
     "_round/display.py": "gives them to the funnel, and shows a file to whoever has it",
@@ -885,7 +886,7 @@ def _waiting(sent: dict[str, Any]) -> tuple[Any, Any]:
     hooks = Tools.HookSet()
 
     @hooks.gate()
-    def ask(call: Any) -> Any:
+    def ask(metadata: Any, input: Any) -> Any:
         return Suspend(SuspendTicket(action="ask"))
 
     turn = AssistantTurn(
@@ -912,7 +913,7 @@ def test_an_edit_keeps_the_keys_that_it_leaves_masked(
     """One mask stands for all keys that are secrets: left there they stay, removed they go."""
     plan, hooks = _waiting({"pins": {SECRET: {"a": [SECRET]}}})
     (waiting,) = plan.suspended
-    plan = plan.resume([waiting.edit(change(waiting.arguments))]).apply_hooks_sync(hooks)
+    plan.amend_sync(waiting.edit(change(waiting.arguments)), hooks)
     assert plan.pending[0].final_arguments == wanted
     assert SECRET not in repr(plan.edits)
     plan.discard()

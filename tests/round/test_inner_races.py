@@ -90,7 +90,7 @@ class World(Race):
     def inner(self) -> Any:
         """The first call within."""
         found = [each for each in self.plan._state.all_calls() if each.id == "c1/1"]
-        return found[0]
+        return found[0].call
 
     def look(self) -> Any:
         """Read every view of both plans: they show the same, and all that was requested."""

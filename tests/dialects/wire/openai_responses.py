@@ -212,8 +212,9 @@ def _output(said: Said) -> Iterator[Payload]:
     if said.text or said.refusal:
         fields = {"id": "msg_1", "role": "assistant", "status": status}
         yield {"type": "message", **fields, "content": [part]}
-    for call_id, name, args in said.calls:
-        fields = {"id": f"fc_{call_id}", "call_id": call_id, "name": name, "status": status}
+    for place, (call_id, name, args) in enumerate(said.calls, 1):
+        ended = status if place == len(said.calls) else "completed"  # the limit cuts the last one
+        fields = {"id": f"fc_{call_id}", "call_id": call_id, "name": name, "status": ended}
         yield {"type": "function_call", **fields, "arguments": written(args)}
 
 
