@@ -892,8 +892,8 @@ def _waiting(sent: dict[str, Any]) -> tuple[Any, Any]:
     turn = AssistantTurn(
         tool_calls=[ToolMetadata(id="c1", name="by_names_within", arguments=json.dumps(sent))]
     )
-    plan = Tools.read_turn(turn).round.apply_hooks_sync(hooks)
-    return plan, hooks
+    outcome: Any = Tools.read_turn(turn)
+    return outcome.round.apply_hooks_sync(hooks), hooks
 
 
 @pytest.mark.parametrize(

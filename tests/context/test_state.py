@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from threading import Lock
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -150,7 +150,7 @@ READS: dict[str, Callable[[State, StateKey[Any]], Any]] = {
     "dict": lambda state, key: dict(state)[key.name],
     "copy": lambda state, key: copy.copy(state)[key.name],
     "deepcopy": lambda state, key: copy.deepcopy(state)[key.name],
-    "reduce": lambda state, key: state.__reduce__()[1][0][key.name],
+    "reduce": lambda state, key: cast("Any", state).__reduce__()[1][0][key.name],
     "another state": lambda state, key: state.set(VISITS, 1).get(key),
     "context": lambda state, key: ToolContext("c1", "t", state=state).state(key),
 }

@@ -237,7 +237,7 @@ class Moving(Toolset):
 )
 def test_a_hook_takes_any_of_the_models_parameters(name: str, function: Any, wanted: str) -> None:
     """A hook names those parameters that it looks at, whatever else the function takes."""
-    hooks = Moving.HookSet()
+    hooks: Any = Moving.HookSet()
     hooks.on_args(Moving[name])(function)
     arguments = {"stored": {"key": "b"}, "moved": {"start": "x", "end": "y"}}[name]
     assert decided(hooks, name, **arguments).reason == wanted
@@ -245,7 +245,7 @@ def test_a_hook_takes_any_of_the_models_parameters(name: str, function: Any, wan
 
 def test_a_hook_of_some_parameters_changes_them() -> None:
     """A mapping of a hook that names some parameters changes what it has, and leaves the rest."""
-    hooks = Moving.HookSet()
+    hooks: Any = Moving.HookSet()
     hooks.on_args(Moving.moved)(lambda end: {"end": end * 2})
     call = decided(hooks, "moved", start="x", end="y")
     assert call.final_arguments == {"start": "x", "end": "yy"}

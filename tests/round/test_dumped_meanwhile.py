@@ -52,7 +52,8 @@ class Desk(Toolset):
     asks = tool(asks)
 
 
-ODD = SuspendTicket(parameters={"cents": 5, "desk": Desk, "rate": [float("nan")], 3: (1, 2)})
+_PARAMETERS: Any = {"cents": 5, "desk": Desk, "rate": [float("nan")], 3: (1, 2)}
+ODD = SuspendTicket(parameters=_PARAMETERS)
 DOES: dict[str, tuple[str, Callable[[ToolRoundPlan[Any], AnyToolCall], object], str]] = {
     "starts": ("pay", lambda plan, call: call.start(), "in_doubt"),
     "runs": ("pay", lambda plan, call: call.call_sync(), "finished"),

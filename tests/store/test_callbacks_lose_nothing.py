@@ -325,7 +325,8 @@ def test_a_run_that_is_thrown_away_is_closed(store: Store) -> None:
     loop.run_until_complete(waiting.wait())
     tasks = [each for each in asyncio.all_tasks(loop) if "_guarded" in repr(each.get_coro())]
     for task in tasks:
-        task.get_coro().close()  # type: ignore[union-attr]
+        running_coroutine: Any = task.get_coro()
+        running_coroutine.close()
     for task in asyncio.all_tasks(loop):
         task.cancel()
     loop.run_until_complete(asyncio.wait([running]))

@@ -615,7 +615,8 @@ def test_a_fault_of_one_call_takes_nothing_from_another_that_was_begun(
 ) -> None:
     """What is on record as started is run, also if the run is to end with an error since then."""
     on_record, failed = threading.Event(), threading.Event()
-    real, finish = store._claims.start, store._claims.end
+    real: Any = store._claims.start
+    finish: Any = store._claims.end
 
     def fails(claim: Claim, *given: Any) -> Any:
         if claim.call.id == "c1":
@@ -744,7 +745,7 @@ def test_a_call_is_given_back_though_the_database_fails_for_a_moment(
 def test_somebody_who_was_quicker_is_let_be(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A claim that is void by the time it begins is dropped, and nothing comes out."""
     kept(store, ("c0", "key", {}))
-    real = store._claims.start
+    real: Any = store._claims.start
     claims: list[Claim] = []
 
     def late(claim: Claim) -> Any:
