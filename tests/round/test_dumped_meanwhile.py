@@ -26,6 +26,7 @@ from lutum_py import (
 from lutum_py.errors import LifecycleError, LutumError, PlanError, RoundClosedError
 from lutum_py.execution import execute_sync
 from lutum_py.testing import ScriptedModel
+from tests.private import plan_json
 
 LINES = [
     str(Path(lutum_py.__file__).parent / "_round" / name)
@@ -138,3 +139,19 @@ def test_what_happens_to_a_call_while_it_is_dumped_is_refused_or_in_the_text(doe
             call.start()
     assert found["in the text"] > 10
     assert found["refused"] > 2
+
+
+def test_what_is_not_json_is_saved_as_a_text_only_where_a_round_has_ended() -> None:
+    """With an error, an open round goes on; one that ended would be lost."""
+    outcome: Any = Desk.read_turn(ScriptedModel.tool_calls(("c1", "pay", {"cents": 5})))
+    plan = outcome.round.plan()
+    odd: Any = {"desk": Desk, "rates": [1, float("nan")]}
+    deep: Any = []
+    for _ in range(150):
+        deep = [deep]
+    with pytest.raises(PlanError):
+        plan_json._plain(plan._state, dict(odd))
+    plan.discard()
+    saved = plan_json._plain(plan._state, {**odd, "deep": deep})
+    assert saved["rates"] == [1, "nan"]
+    assert isinstance(saved["desk"], str)

@@ -13,6 +13,7 @@ from lutum_py._schema.schema_reader import (
     fault_in,
     follow,
     localized,
+    parts_of,
     reference_to,
     subschemas,
     with_subschemas,
@@ -313,3 +314,10 @@ def test_faults_are_listed_for_others() -> None:
     assert schema_faults("the answer", schema, {"a": "x"}) == [
         "`$.a`: 'x' is not of type 'integer'"
     ]
+
+
+def test_what_is_no_object_is_a_part_by_itself() -> None:
+    """`true` demands nothing, `false` allows nothing, and what is no schema leads nowhere."""
+    assert parts_of(True, {}) == []
+    assert [schema_faults("It", part, 1) != [] for part in parts_of(False, {})] == [True]
+    assert parts_of(3, {}) == [{"$ref": None}]

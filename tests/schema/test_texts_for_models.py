@@ -10,9 +10,11 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, Re
 
 import pytest
 from pydantic import AliasChoices, BaseModel, Field, WithJsonSchema
+from pydantic_core import core_schema
 from typing_extensions import Doc, TypeAliasType, TypedDict
 
 from lutum_py import ToolInput, tool_fn
+from lutum_py._schema.inner_texts import hints_of
 from tests.cases import over
 from tests.declared import schema_of, spec_of
 
@@ -299,3 +301,34 @@ def test_texts_without_a_place_in_the_schema_are_warned_of(kind: Any) -> None:
     take.__annotations__["it"] = kind
     with pytest.warns(UserWarning, match=r"'Lost\.' .* no place"):
         schema_of(tool_fn(take))
+
+
+class Fraction:
+    """A fraction that pydantic makes by a call."""
+
+    def __init__(self, over: int) -> None:
+        self.over = over
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        over = core_schema.arguments_parameter("over", core_schema.int_schema())
+        return core_schema.call_schema(core_schema.arguments_schema([over]), cls)
+
+
+def test_what_is_made_by_a_call_has_the_schema_of_its_arguments() -> None:
+    """Of a call that makes no named tuple, nothing is described but its arguments."""
+
+    @tool_fn
+    def share(part: Fraction) -> str:
+        return ""
+
+    assert "description" not in share.definition.input_schema["properties"]["part"]
+
+
+def test_annotations_that_nobody_can_read_describe_nothing() -> None:
+    """A class whose annotations name what is gone has no texts to give."""
+
+    class Place:
+        __annotations__ = {"x": "Gone"}
+
+    assert hints_of(Place) == {}
