@@ -38,7 +38,8 @@ def test_a_call_that_hooks_ended_has_its_result(given: Any, wanted: tuple[str, s
     (call,) = outcome.round.tool_calls
     assert call.result is None
     plan = outcome.round.apply_hooks_sync(hooks)
-    assert (call.result.status, call.result.model_text) == wanted
+    result: Any = call.result
+    assert (result.status, result.model_text) == wanted
     plan.discard()
 
 
