@@ -464,7 +464,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co]):
             >>> turn = ScriptedModel.tool_calls(("c1", "add", {"a": 1, "b": 2}))
             >>> with Sums.read_turn(turn).round.plan() as plan:
             ...     elsewhere = plan.detach("c1", owner="worker 7")
-            ...     plan.record(elsewhere.call_sync())
+            ...     _ = plan.record(elsewhere.call_sync())
             ...     print(plan.resolve().results[0].output)
             3
         """

@@ -291,7 +291,7 @@ def _numbered(shapes: Iterable[_Shape]) -> tuple[AssistantTurn, ...]:
             count += 1
             # With neither, a piece of a stream of Chat Completions is more of the call before it.
             id = "" if style == "empty" and name else f"c{count}"
-            if style == "repeated" and metadatas:
+            if style == "repeated" and metadatas and (name or metadatas[-1].id):
                 id = metadatas[-1].id
             metadatas.append(ToolMetadata(id=id, name=name, arguments=arguments))
         reason = shape.finish_reason
