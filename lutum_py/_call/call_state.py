@@ -20,7 +20,7 @@ from .._transcript.assistant import ToolMetadata
 from .._transcript.result import ToolResult, make_result
 from ..errors import MisuseError, TimedOut, ToolInputError, ToolOutputError
 from .base_call import CallRecord
-from .call_input import MADE_LATER, CallInput, coerced_input
+from .call_input import MADE_LATER, CallInput, Held, coerced_input
 from .history import (
     BY_TOOL,
     HOOK_PHASES,
@@ -76,6 +76,11 @@ class DecodedCall(CallInput):
     selector: AnySelector
     coerced: tuple[str, ...]
     _call: ref[AnyToolCall] | None
+    entries: dict[int, Entry]
+    held: Held
+    key: tuple[int, str] | None
+    lent: Any
+    review: Reviewing | None
 
     def __init__(
         self,

@@ -189,15 +189,15 @@ class Stage:
 
     def __init__(self, name: StageName) -> None:
         self.name: StageName = name
-        self.status = _STATUS_OF.get(name) or CallStatus(name)
-        self.is_end = self.status in _ENDS
-        self.may_ask = "reviewed" in TABLE[name] and not self.is_end
-        self.may_start = "started" in TABLE[name]
-        self.may_end = "ended" in TABLE[name]
-        self.is_open = "moved" in TABLE[name]
-        self.is_pending = self.may_start or name == "running"
+        self.status: CallStatus = _STATUS_OF.get(name) or CallStatus(name)
+        self.is_end: bool = self.status in _ENDS
+        self.may_ask: bool = "reviewed" in TABLE[name] and not self.is_end
+        self.may_start: bool = "started" in TABLE[name]
+        self.may_end: bool = "ended" in TABLE[name]
+        self.is_open: bool = "moved" in TABLE[name]
+        self.is_pending: bool = self.may_start or name == "running"
         self.leads: dict[str, Stage] = {}
-        self.stage = self
+        self.stage: Stage = self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _stage_named, (self.name,)

@@ -62,7 +62,7 @@ class CallRun:
     __slots__ = ("_record", "call", "invocation", "number")
 
     def __init__(self, call: AnyToolCall, invocation: Invocation | None = None) -> None:
-        self.call = call
+        self.call: AnyToolCall = call
         self._record: DecodedCall = call._record
         self.invocation: Invocation = self._record.check_start(None, invocation)
         self.number: int | None = None

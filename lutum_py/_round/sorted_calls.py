@@ -91,11 +91,12 @@ class RoundState:
         calls: tuple[DecodedCall, ...] = (),
         unread: Mapping[str, CallRecord] = _NO_CALLS,
     ) -> None:
-        self.toolset = toolset
-        self.turn = call_round.turn = turn
-        self.call_round = call_round
-        self.calls = calls
-        self.unread = unread
+        self.toolset: Any = toolset
+        call_round.turn = turn
+        self.turn: AssistantTurn = turn
+        self.call_round: CallRound = call_round
+        self.calls: tuple[DecodedCall, ...] = calls
+        self.unread: Mapping[str, CallRecord] = unread
         self.amending: dict[str, object] = {}
         self.hook_sets: dict[int, HookPlaces[Any]] = {}
         self.stored: StoredAs | None = None
@@ -103,7 +104,7 @@ class RoundState:
         self._listed: tuple[int, Lists] | None = None
         self._placed: dict[str, tuple[int, ListEntry]] = {}
         self._shown: tuple[tuple[DecodedCall, ...], tuple[AnyToolCall, ...]] | None = None
-        self.is_decided = False
+        self.is_decided: bool = False
 
     @classmethod
     def of(

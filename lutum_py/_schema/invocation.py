@@ -67,7 +67,7 @@ class Invocation(SetOnce):
         )
         # Nothing renamed, hidden or positional: the fields are the keyword arguments. A subclass
         # calls the function in a way of its own, so nobody calls it straight.
-        self.is_as_is = (
+        self.is_as_is: bool = (
             type(self) is Invocation
             and fields is not None
             and not signature.positional

@@ -150,7 +150,7 @@ class Saved:
         self._error = error
         if not is_object(data):
             raise self.wrong("", f"expected an object, got {shorten(data)}")
-        self.data = data
+        self.data: JsonObject = data
 
     @property
     def path(self) -> str:

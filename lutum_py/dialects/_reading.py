@@ -116,8 +116,8 @@ class Place:
     def __init__(
         self, dialect: str, value: Any, parent: Place | None = None, step: str | int = ""
     ) -> None:
-        self.dialect = dialect
-        self.value = value
+        self.dialect: str = dialect
+        self.value: Any = value
         self._parent = parent
         self._step = step
 

@@ -267,7 +267,7 @@ class Rendering(ABC):
         self.is_changed_before: bool = False
         # Of the last turn: the fields by which a result says which call it answers, by our id.
         self._answers: dict[str, JsonObject] = {}
-        self.taken = 0
+        self.taken: int = 0
         self.started = False
         self._plans: list[Plan] = []
         self._alike = {FLAT: FLAT}

@@ -57,8 +57,8 @@ class Repairing:
 
     def __init__(self, facts: Facts, body: Mapping[str, object], *, is_look: bool = False) -> None:
         self.items: list[Any] = []
-        self.body = body
-        self.facts = facts
+        self.body: Mapping[str, object] = body
+        self.facts: Facts = facts
         self._is_look = is_look
         # The names that were looked at: the same few come again in every turn, and a pattern is
         # slower.
@@ -559,10 +559,10 @@ class Piece:
     is_behind: bool
 
     def __init__(self, index: int, place: int | None, number: int, value: JsonObject) -> None:
-        self.index = index
-        self.place = place
-        self.number = number
-        self.value = value
+        self.index: int = index
+        self.place: int | None = place
+        self.number: int = number
+        self.value: JsonObject = value
         self.call: JsonObject | None = None
         self.result: JsonObject | None = None
 

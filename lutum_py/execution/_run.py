@@ -40,7 +40,7 @@ from .._text.waiting import (
 )
 from ..context import CancellationToken
 from ..errors import Cancelled, HookError, LifecycleError, MisuseError, TimedOut, ToolError
-from ..typing import CallEventKind, CallRun, Hooks
+from ..typing import CallEventKind, CallRun, Hooks, Invocation
 from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
@@ -95,9 +95,9 @@ class Run:
 
     # Of the class, because most runs keep these defaults, and a run is made for each call.
     outcome: Outcome | None = None
-    is_left = False
-    is_opened = False
-    is_said = False
+    is_left: bool = False
+    is_opened: bool = False
+    is_said: bool = False
     timer: asyncio.TimerHandle | None = None
     trace: str | None = None
     _thread: Future[Ended[Any]] | None = None
@@ -116,16 +116,17 @@ class Run:
                 "decode one with `AppTools.parse_tool_call(metadata)`."
             )
         handlers = settings.handlers
-        self.of = CallRun(call, None if handlers is None else handlers.invocation_of(call))
-        self.invocation = invocation = self.of.invocation
+        self.of: CallRun = CallRun(call, None if handlers is None else handlers.invocation_of(call))
+        invocation = self.of.invocation
+        self.invocation: Invocation = self.of.invocation
         own = call.selector.timeout
         self.call = call
         self.settings = settings
-        self.timeout = settings.default_timeout if own is None else own
+        self.timeout: float | None = settings.default_timeout if own is None else own
         self.on_error: OnError = (note or _raise) if settings.raise_errors else _ignore
         self.on_broken: Callable[[Exception, Outcome], object] = note or _raise_with
         self.on_started: Callable[[], object] | None = None
-        self.cause = _Cause.ITSELF
+        self.cause: _Cause = _Cause.ITSELF
         self.hidden: dict[str, Any] = {}
         # Checked when the run is made, for all calls of a batch before the first is started: a
         # missing `db=` is found while nothing has happened yet.

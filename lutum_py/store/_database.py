@@ -112,7 +112,7 @@ class Database:
 
     def __init__(self, backend: Backend, key: bytes | None) -> None:
         self.key = key
-        self.is_postgres = backend.is_postgres
+        self.is_postgres: bool = backend.is_postgres
         self.notice: Statement = (backend.dialect.notice, ())
         self._backend = backend
         self._process = os.getpid()

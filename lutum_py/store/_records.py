@@ -77,7 +77,7 @@ class Conversations:
     def __init__(self, database: Database, owner: str) -> None:
         self.database = database
         self.owner = owner
-        self.leases = Leases(database)
+        self.leases: Leases = Leases(database)
         # Plans that were closed here, and that nobody may know to be on record: a save of one
         # failed as it ended. Each may be saved again, as the same conversation.
         self.unsure: list[tuple[str, Plan]] = []

@@ -90,7 +90,7 @@ class Tree:
     ) -> None:
         self.head = head
         self.rows: dict[str, SavedCall] = {row.call: row.check(key) for row in rows}
-        self.entries = sorted(entries, key=lambda each: each.n)
+        self.entries: list[Entry] = sorted(entries, key=lambda each: each.n)
         self.key = key
         last: dict[str, tuple[int, str]] = {}
         for each in self.entries:
