@@ -559,7 +559,6 @@ def internals(call: AnyToolCall, outcome: NeedsTools[Desk]) -> None:
     hooks.deciding(Desk.pay)  # error
     hooks.places_for(Desk.pay)  # error
     Desk.pay.decode(call.metadata)  # error
-    Desk.Handlers().invocation_of(call)  # error
     outcome.round.toolset.HookSet()
 
 
